@@ -166,7 +166,7 @@ def _added_to_reader(matrix: matrices.Matrix, others: Iterable[dict[str, Any]]) 
     added = [
         Read("", group, plural, name, "", _WATCH_AND_READ if name else _WATCH)
         for group, plural, name in sorted(set(granted))
-        if cluster.added_to_reader(f"{plural}.{group}")
+        if any(kind in f"{plural}.{group}" for kind in cluster.ADDED)
     ]
     head = _head(cluster.ADDED_TO_READER, "labels:", f'  {AGGREGATED}: "true"').format(kind="ClusterRole")
     if added:

@@ -2,8 +2,7 @@
 
 Nothing heavy is imported here, so that `--help` and a usage error answer at once. Flags about the connection may stand
 before the verb or after it; only the help of the program lists them. What is wrong with an argument is one line, in our
-words, with where to read on: exit code 2. What the flags put in the place of a context's entries is replaced before the
-client reads them (`kube.config`): with --token no credential plugin runs.
+words, with where to read on: exit code 2. With --token no credential plugin runs.
 """
 
 from __future__ import annotations
@@ -48,14 +47,9 @@ _GROUPS = {
 }
 REQUEST_TIMEOUT = 10.0
 """Seconds for one request, when --request-timeout is not given or 0."""
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
-_PLAIN = re.compile(r"[0-9]{1,9}\Z")
-_FILES: Final = frozenset({"certificate_authority", "client_certificate", "client_key"})
 _OF_CLUSTER: Final = ("server", "certificate_authority", "tls_server_name")
 _OF_USER: Final = ("token", "client_certificate", "client_key")
-_OVERRIDING: Final = ("cluster", "user", *_OF_CLUSTER, *_OF_USER)
-"""Options that replace what a context has."""
 
 
 def target(text: str) -> str:
@@ -124,9 +118,8 @@ class _Parser(terminal.Parser):
         if unknown := re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL):
             text = unknown[1].split(" ", 1)[0]
             close = closest(text.partition("=")[0], self._flags(), 0.7) if text.startswith("--") else None
-            return f"unknown {'flag' if text.startswith('-') else 'word'} {text}" + (
-                f"; did you mean {close}?" if close else ""
-            )
+            what = f"unknown {'flag' if text.startswith('-') else 'word'} {text}"
+            return f"{what}; did you mean {close}?" if close else what
         if missing := re.fullmatch(r"the following arguments are required: (.*)", message, re.DOTALL):
             return f"{missing[1]} is missing"
         if empty := re.fullmatch(r"argument (\S+): expected one argument", message):
@@ -134,7 +127,6 @@ class _Parser(terminal.Parser):
         return message.removeprefix("argument ")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse what is none of the choices, with the closest of them."""
         if action.choices is not None and value not in action.choices:
             name = "/".join(action.option_strings) or action.metavar
             noun = "verb" if name == "VERB" else f"value for {name}:"
@@ -143,22 +135,23 @@ class _Parser(terminal.Parser):
 
     def _flags(self) -> list[str]:
         """Every flag that may stand here, a verb's own ones too where the verb is not known any more."""
-        parsers = [self, *self.verbs.values()]
-        return [name for known in parsers for action in known._actions for name in action.option_strings]  # noqa: SLF001 - argparse has no other way to tell what it understands
+        return [name for known in (self, *self.verbs.values()) for name in flags(known)]
 
 
-_TABLE: Final = "commands/kubectl-topology.toml"
-"""In bindata: what each verb is for, its examples, and its words and flags (`terminal.add`), each with its help."""
+def flags(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Every flag of a parser, by each of its names."""
+    return {name: action for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - argparse has no other way to tell what it understands
 
 
 def duration(text: str) -> float:
     """Seconds of 90m, 1h30m, 45s, 250ms, or a plain number of seconds."""
-    if _PLAIN.match(text):
+    if re.fullmatch("[0-9]{1,9}", text):
         return float(text)
+    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90m, 1h30m or 45s")
-    return math.fsum(float(number) * _UNITS[unit] for number, unit in parts)
+    return math.fsum(float(number) * units[unit] for number, unit in parts)
 
 
 def _plain(text: str) -> str:
@@ -219,13 +212,10 @@ class _Program(_Parser):
 
 def parser() -> _Program:
     """The whole command line. Raises BindataMissingError when the installation is damaged."""
-    table = tomllib.loads((bindata.root() / _TABLE).read_text(encoding="utf-8"))
+    # What each verb is for, its examples, and its words and flags (`terminal.add`), each with its help.
+    table = tomllib.loads((bindata.root() / "commands" / "kubectl-topology.toml").read_text(encoding="utf-8"))
     connection, called = table["connection"], naming.caller().program
-    listed: dict[str, Iterable[str]] = {
-        "@TOPOLOGIES@": Topology,
-        "@ACCEPTABLE@": _ACCEPTABLE,
-        "@FLEET_STATES@": FLEET_STATES,
-    }
+    listed = {"@TOPOLOGIES@": [*Topology], "@ACCEPTABLE@": _ACCEPTABLE, "@FLEET_STATES@": FLEET_STATES}
     more = f"flags of the connection, such as --context and --as: {called} options\n{table['exit-codes']}"
 
     def epilog(examples: Iterable[str]) -> str:
@@ -246,16 +236,11 @@ def parser() -> _Program:
     added = program.add_subparsers(dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser)
     for name, item in table["verbs"].items():
         meaning, flags = item["meaning"], item.get("flags", {})
+        verb = added.add_parser(name, help=meaning)
         if "examples" not in item:
-            added.add_parser(name, help=meaning)
             continue
-        verb = added.add_parser(
-            name,
-            help=meaning,
-            description=textwrap.fill(f"{meaning[0].upper()}{meaning[1:]}.", _WIDTH),
-            epilog=epilog(item["examples"]),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        verb.description = textwrap.fill(f"{meaning[0].upper()}{meaning[1:]}.", _WIDTH)
+        verb.epilog, verb.formatter_class = epilog(item["examples"]), argparse.RawDescriptionHelpFormatter
         group = verb.add_argument_group("connection")
         for words in (words for words in connection if words not in flags):
             # Either side of the verb: a default here, or a second list of groups, would replace what stands before it.
@@ -268,8 +253,7 @@ def parser() -> _Program:
             _add(verb, words, text, **({"default": argparse.SUPPRESS} if words in connection else {}))
     added.choices["accept"].set_defaults(timeout=30.0)
     program.verbs, program.listed = added.choices, added._choices_actions  # noqa: SLF001 - where argparse keeps the help of each verb
-    about = added.choices["help"]
-    about.add_argument("about", nargs="?", choices=sorted(added.choices), metavar="VERB")
+    added.choices["help"].add_argument("about", nargs="?", choices=sorted(added.choices), metavar="VERB")
     return program
 
 
@@ -285,8 +269,8 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
         options.text = program.format_options()
         return options
     if options.verb in {None, "help"}:
-        about = getattr(options, "about", None)
-        options.verb, options.text = "help", (program if about is None else program.verbs[about]).format_help()
+        options.text = program.verbs.get(getattr(options, "about", None) or "", program).format_help()
+        options.verb = "help"
         return options
     if not options.request_timeout:
         # kubectl means "no bound" by 0; here every request has one.
@@ -301,7 +285,6 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _contradiction(options: argparse.Namespace) -> str | None:
-    """What of the words of a verb does not fit together, in a sentence."""
     live = [f"--{flag}" for flag in ("probe", "watch", "capi") if getattr(options, flag, False)]
     if live and options.must_gather is not None:
         return f"{live[0]} needs the cluster itself: leave it out, or leave --must-gather out"
@@ -321,13 +304,10 @@ def _contradiction(options: argparse.Namespace) -> str | None:
 
 
 def overriding(options: argparse.Namespace) -> Callable[[dict[str, Any], str], None] | None:
-    """What replaces parts of a context by what the flags say; None without flags.
-
-    The content has lists of entries (name and value), as `kubernetes_asyncio` merges the files. The replacement raises
-    ConfigError for an entry that does not exist.
-    """
-    given = {name: value for name in _OVERRIDING if (value := getattr(options, name)) is not None}
-    for name in _FILES & given.keys():
+    """What puts flags in place of parts of a context; None without flags. It raises ConfigError for a missing entry."""
+    replacing = ("cluster", "user", *_OF_CLUSTER, *_OF_USER)
+    given = {name: value for name in replacing if (value := getattr(options, name)) is not None}
+    for name in {"certificate_authority", "client_certificate", "client_key"} & given.keys():
         # An entry's relative file is looked for beside the kubeconfig, that of a flag in the working directory.
         given[name] = str(pathlib.Path(given[name]).expanduser().absolute())
     if not given:

@@ -6,17 +6,15 @@ platform, and HyperShift or multicluster engine. Each forces what it applies, so
 
 An owner is a field manager of what every definition has: group, names, scope or versions. A forced apply of other
 versions takes spec.versions from the party before, but not the rest, so two parties are seen also when only one of them
-has the versions now. Only names are listed; those of *.cluster.x-k8s.io are then read whole, a few at a time. All but
-`read` is pure, and nothing is written.
+has the versions now. All but `read` is pure, and nothing is written.
 """
 
 from __future__ import annotations
 
 import asyncio
 import enum
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict
 
 from topology_controller import shell
 from topology_controller.kube import errors as kube
@@ -28,9 +26,6 @@ from . import answers, cluster, errors, sections
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_LANES: Final = 4
-_REQUIREMENTS_PAGE: Final = 10
-"""A CompatibilityRequirement has a whole definition in it, up to 1.5 MiB."""
 _CLUSTER_APIS = resources.Resource("operator.openshift.io", "v1alpha1", "clusterapis", "ClusterAPI")
 _REQUIREMENTS = resources.Resource(
     "apiextensions.openshift.io", "v1alpha1", "compatibilityrequirements", "CompatibilityRequirement"
@@ -42,19 +37,12 @@ NEEDED: Final = "v1beta2"
 controllers end with `no matches for kind "Cluster" in version "cluster.x-k8s.io/v1beta2"` (hypershift PR 8644)."""
 PLATFORM: Final = "the platform"
 _PARTIES: Final = {
-    "cluster-version-operator": PLATFORM,
-    "cluster-capi-operator": PLATFORM,
-    "capi-installer": PLATFORM,
-    "hypershift": "HyperShift",
-    "hypershift-operator": "HyperShift",
+    **dict.fromkeys(("cluster-version-operator", "cluster-capi-operator", "capi-installer"), PLATFORM),
+    **dict.fromkeys(("hypershift", "hypershift-operator"), "HyperShift"),
     "backplane-operator": "multicluster engine",
 }
-"""Field managers that are one party, which may have written by several names over time.
-
-Source: cluster-capi-operator pkg/operatorstatus, hypershift cmd/install, backplane-operator controllers (2026-08).
-"""
-_PLATFORM_PREFIX: Final = "capi-operator.openshift.io/"
-_OWNED: Final = frozenset({"group", "names", "scope", "versions"})
+"""Field managers that are one party, which may have written by several names over time. Source: cluster-capi-operator
+pkg/operatorstatus, hypershift cmd/install, backplane-operator controllers (2026-08)."""
 
 
 class DeadEnd(enum.StrEnum):
@@ -145,8 +133,7 @@ class Audit(answers.Answer):
     unread: list[answers.Unread]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What was read. Of `requirements` each stands with the name of the definition that it is about."""
 
     infrastructure: facts.Infrastructure
@@ -183,8 +170,8 @@ def _managers(entries: Iterable[Mapping[str, Any]]) -> Iterator[Manager]:
         if isinstance(owned, dict) and not fields.text(entry, "subresource"):
             parts = sorted(part.removeprefix("f:") for part in owned if part.startswith("f:"))
             name, party = fields.text(entry, "manager") or "unknown", None
-            if not _OWNED.isdisjoint(parts):
-                party = PLATFORM if name.startswith(_PLATFORM_PREFIX) else _PARTIES.get(name, name)
+            if not {"group", "names", "scope", "versions"}.isdisjoint(parts):
+                party = PLATFORM if name.startswith("capi-operator.openshift.io/") else _PARTIES.get(name, name)
             operation = fields.text(entry, "operation") or ""
             yield {"name": name, "operation": operation, "parts": parts, "party": party}
 
@@ -200,10 +187,8 @@ def platform(raw: Mapping[str, Any]) -> Platform:
 
 
 def incompatible(raw: Mapping[str, Any]) -> tuple[str, Requirement] | None:
-    """The definition that a CompatibilityRequirement is about, and why it is not met; None when it is, or unknown.
-
-    Source: openshift/api apiextensions/v1alpha1/types_compatibilityrequirement.go (2026-08). Raises fields.Malformed.
-    """
+    """The definition that a CompatibilityRequirement is about, and why it is not met; None when it is, or unknown."""
+    # Source: openshift/api apiextensions/v1alpha1/types_compatibilityrequirement.go (2026-08).
     name = fields.text(raw, "status.crdName")
     for condition in fields.items(raw, "status.conditions"):
         if name and fields.text(condition, "type") == "Compatible" and fields.text(condition, "status") == "False":
@@ -217,24 +202,19 @@ async def read(connection: cluster.Connection) -> Reading:
     infrastructure = await cluster.whole(connection)
     client = connection.client
     try:
-        listing = await client.list(
-            catalog.CRDS,
-            reduce=lambda raw: resources.key_of(raw)[1],
-            metadata_only=True,
-            timeout=client.request_timeout,
-        )
+        timeout = client.request_timeout
+        keys = await client.list(catalog.CRDS, reduce=resources.key_of, metadata_only=True, timeout=timeout)
     except kube.KubeError as error:
         raise cluster.explained(connection, error) from error
     except ValueError as error:
         raise errors.PluginError(f"the list of {catalog.CRDS.label} makes no sense: {error}") from error
-    names = frozenset(listing.items)
+    names = frozenset(name for _, name in keys.items)
     wanted = sorted(name for name in names if name.endswith(".cluster.x-k8s.io"))
-    selections = [resources.Selection(catalog.CRDS, name=name) for name in wanted]
-    sources = [catalog.Source(selection, definition) for selection in selections]
+    sources = [catalog.Source(resources.Selection(catalog.CRDS, name=name), definition) for name in wanted]
     served = bool(wanted) and _CLUSTER_APIS.label in names
     sources += [catalog.Source(resources.Selection(_CLUSTER_APIS, name="cluster"), platform)] if served else []
     unread: list[answers.Unread] = []
-    lanes = asyncio.Semaphore(_LANES)
+    lanes = asyncio.Semaphore(4)
 
     async def read_fact(source: catalog.Source) -> Any:
         async with lanes:
@@ -249,11 +229,11 @@ async def read(connection: cluster.Connection) -> Reading:
     if wanted and _REQUIREMENTS.label in names:
         what, selection = _REQUIREMENTS.describe(), resources.Selection(_REQUIREMENTS)
         try:
-            requirements = (await client.list(_REQUIREMENTS, reduce=incompatible, page=_REQUIREMENTS_PAGE)).items
-        except kube.KubeError as error:
-            unread.append(cluster.with_right(live.unobserved(what, error), selection)[1])
-        except ValueError as error:
-            unread.append(cluster.with_right(live.malformed(what, error), selection)[1])
+            # Each has a whole definition in it, up to 1.5 MiB.
+            requirements = (await client.list(_REQUIREMENTS, reduce=incompatible, page=10)).items
+        except (kube.KubeError, ValueError) as error:
+            fact = live.unobserved(what, error) if isinstance(error, kube.KubeError) else live.malformed(what, error)
+            unread.append(cluster.with_right(fact, selection)[1])
     return Reading(
         infrastructure,
         names,
@@ -275,19 +255,16 @@ def _unread_platform(fact: facts.Unobserved | None) -> Platform:
 def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked with a finding, an error when none was found and something was unread."""
     listed = reading.platform["unmanaged"]
-    by_name: dict[str, list[Requirement]] = {}
-    for name, requirement in reading.requirements:
-        by_name.setdefault(name, []).append(requirement)
     definitions: list[Definition] = []
     for each in reading.definitions:
         unmanaged = None if listed is None else each["name"] in listed
-        definitions.append({**each, "unmanaged": unmanaged, "incompatible": by_name.get(each["name"], [])})
+        unmet = [requirement for name, requirement in reading.requirements if name == each["name"]]
+        definitions.append({**each, "unmanaged": unmanaged, "incompatible": unmet})
     findings = [item for each in definitions for item in _findings(each)]
-    show, absent = "oc get clusterapis.operator.openshift.io cluster -o yaml", set(listed or ()) - reading.names
+    show, absent = "oc get clusterapis.operator.openshift.io cluster -o yaml", DeadEnd.UNMANAGED_ABSENT
     message = "is listed in ClusterAPI cluster and does not exist"
-    findings += [_finding(DeadEnd.UNMANAGED_ABSENT, name, message, show) for name in listed or () if name in absent]
-    order = [word.value for word in DeadEnd]
-    findings.sort(key=lambda item: order.index(item["name"]))
+    findings += [_finding(absent, name, message, show) for name in listed or () if name not in reading.names]
+    findings.sort(key=lambda item: [*DeadEnd].index(DeadEnd(item["name"])))
     verdict: answers.Ownership = "Consistent"
     code = errors.ExitCode.DONE
     if not all(item["informational"] for item in findings):
@@ -311,9 +288,8 @@ def _findings(each: Definition) -> Iterator[Finding]:
     name, served = each["name"], ", ".join(each["served"]) or "no version"
     show = shell.command("oc get crd {} -o yaml --show-managed-fields", name)
     if each["unmanaged"] and each["group"] == CORE and NEEDED not in each["served"]:
-        unmanaged = "may not add it, because ClusterAPI cluster lists it as unmanaged"
-        message = f"serves {served}; the platform needs {NEEDED} and {unmanaged}"
-        yield _finding(DeadEnd.VERSION_MISSING, name, message, show)
+        needs = f"the platform needs {NEEDED} and may not add it, because ClusterAPI cluster lists it as unmanaged"
+        yield _finding(DeadEnd.VERSION_MISSING, name, f"serves {served}; {needs}", show)
     # What the platform once applied to a definition that it leaves alone now counts no more.
     owners = dict.fromkeys(manager["party"] for manager in each["managers"])
     parties = [party for party in owners if party and (party != PLATFORM or each["unmanaged"] is False)]
@@ -327,10 +303,5 @@ def _findings(each: Definition) -> Iterator[Finding]:
 
 
 def _finding(finding: DeadEnd, definition: str, message: str, command: str) -> Finding:
-    return {
-        "name": finding.value,
-        "definition": definition,
-        "message": message,
-        "command": command,
-        "informational": finding is DeadEnd.UNMANAGED_ABSENT,
-    }
+    known = finding is DeadEnd.UNMANAGED_ABSENT
+    return Finding(name=finding.value, definition=definition, message=message, command=command, informational=known)

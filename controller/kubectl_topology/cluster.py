@@ -30,7 +30,7 @@ from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
 from topology_controller.observe import catalog, facts, live, parse
 
-from . import arguments, disruption, errors, naming
+from . import answers, arguments, disruption, errors, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -38,14 +38,10 @@ if TYPE_CHECKING:
 
     from topology_controller.definitions import load
 
-    from . import answers
-
 T = TypeVar("T")
 Acting = credentials.Acting
 _FIRST_TRY = 1.0
 """Seconds. A server that refuses connections is given up after this; one that is only slow then gets its whole time."""
-_CONFIGURATION_TIMEOUT = 1.0
-"""Seconds. The next request reports a server that does not answer."""
 READER = "cluster-reader"
 """OpenShift's own cluster role, which may read what this program reads once ADDED_TO_READER is installed."""
 ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
@@ -53,15 +49,12 @@ ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
 HOST_READER = f"{vocabulary.OPERATOR_NAME}-baremetalhost-reader"
 """Our cluster role that is added to READER too, where an administrator chooses so: it reads HOSTS."""
 HOSTS = "metal3.io"
-_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
+INSTALL_FIELDS = f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch"
+ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
+"""What READER may read only with ADDED_TO_READER, as it begins in the name of an object (`etcds.operator...`)."""
 LOOK_AGAIN = timedelta(seconds=60)
 """The age from which on what the operator has recorded about possible transitions is looked at again."""
 _IDLE = tuple(source for source in catalog.IDLE if source is not catalog.Sources.infrastructure)
-
-
-def added_to_reader(what: str) -> bool:
-    """Does READER have the right to read this only by ADDED_TO_READER? `what` begins as in `etcds.operator...`."""
-    return any(kind in what for kind in _ADDED)
 
 
 @dataclass(slots=True)
@@ -72,6 +65,8 @@ class Connection:
     server: str
     acting: Acting | None = None
     interruption: errors.Interruption = field(default_factory=errors.Interruption)
+    namespace: str = vocabulary.DEFAULT_NAMESPACE
+    """Where the operator runs."""
     first: dict[str, Any] | None = None
     """Infrastructure as the first request has read it, until a snapshot is made from that."""
     collected: datetime | None = None
@@ -97,8 +92,9 @@ class Connection:
 @contextlib.asynccontextmanager
 async def opened(options: argparse.Namespace, interrupted: errors.Interruption) -> AsyncIterator[Connection]:
     """Open a client as the flags about the connection say. Raises PluginError when they cannot be used."""
+    namespace = options.operator_namespace
     if (archive := options.archive) is not None:
-        yield Connection(archive, archive.name, interruption=interrupted, collected=archive.time)
+        yield Connection(archive, archive.name, None, interrupted, namespace, collected=archive.time)
         return
     try:
         override = arguments.overriding(options)
@@ -115,7 +111,7 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
             extra_headers=acting.headers if acting is not None else (),
         )
         async with client:
-            yield Connection(client, str(configuration.host), acting, interrupted)
+            yield Connection(client, str(configuration.host), acting, interrupted, namespace)
     except config.ConfigError as error:
         raise errors.PluginError(str(error)) from error
 
@@ -157,40 +153,32 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
         case kube.NotFound():
             installer = "The installer creates it; nothing can be shown without it"
             return errors.PluginError(f"{error.resource.describe(error.name)} does not exist", installer)
-        case _:
-            return errors.PluginError(str(error))
-
-
-_TROUBLES = (
-    (ssl.SSLCertVerificationError, "the certificate of {server} is not trusted: {why}"),
-    (ConnectionRefusedError, "connection refused by {server}: is the server running?"),
-    (socket.gaierror, "no such host in {server}"),
-)
-"""What is below a connection that could not be made, and what kubectl says then."""
+    return errors.PluginError(str(error))
 
 
 def _unreachable(connection: Connection, error: kube.KubeError) -> str:
     """Why there is no connection, without the words of libraries where it is known."""
+    server = connection.server
     cause: BaseException | None = error
     while cause is not None:
         # aiohttp keeps the error of the system beside its own one.
         for below in (cause, getattr(cause, "certificate_error", None), getattr(cause, "os_error", None)):
-            for kind, text in _TROUBLES:
-                if isinstance(below, kind):
-                    why = getattr(below, "verify_message", "") or str(below)
-                    return text.format(server=connection.server, why=why)
+            match below:
+                case ssl.SSLCertVerificationError():
+                    return f"the certificate of {server} is not trusted: {below.verify_message or below}"
+                case ConnectionRefusedError():
+                    return f"connection refused by {server}: is the server running?"
+                case socket.gaierror():
+                    return f"no such host in {server}"
         cause = cause.__cause__
     if isinstance(error, kube.TimedOut):
-        return f"no answer from {connection.server} within {connection.client.request_timeout:g} s"
-    return f"cannot reach {connection.server}: {error.message or error.reason}"
+        return f"no answer from {server} within {connection.client.request_timeout:g} s"
+    return f"cannot reach {server}: {error.message or error.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was read for one answer. `operator` is the operator's own Lease; `now` is aware UTC.
-
-    `collected`: it is from an archive, and what is missing there cannot be read by the operator either.
-    """
+    """What was read for one answer. `operator` is the operator's own Lease; `now` is aware UTC."""
 
     known: facts.Facts
     infrastructure: facts.Infrastructure
@@ -198,6 +186,7 @@ class Snapshot:
     now: datetime
     unread: tuple[answers.Unread, ...] = ()
     collected: bool = False
+    """It is from an archive, and what is missing there cannot be read by the operator either."""
 
     @property
     def record(self) -> TopologyTransition | None:
@@ -210,31 +199,29 @@ class Snapshot:
         return None if self.record is None else self.record.phase.value
 
 
-async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+async def overview(connection: Connection, transitions: load.Transitions) -> Snapshot:
     """Read what the transitions that start here are judged by."""
     here = await whole(connection)
-    sources = (
-        *catalog.offered(*transitions.starting_at(records.pair(here))),
-        *disruption.hosted_sources(here, transitions),
-    )
-    return await _read(connection, namespace, here, (*_IDLE, *dict.fromkeys(sources)))
+    hosted = disruption.hosted_sources(here, transitions)
+    return await _read(connection, here, (*_IDLE, *_offered(here, transitions), *hosted))
 
 
-async def everything(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+def _offered(here: facts.Infrastructure, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
+    return catalog.offered(*transitions.starting_at(records.pair(here)))
+
+
+async def everything(connection: Connection, transitions: load.Transitions) -> Snapshot:
     """Read what the operator watches while a request is open, and the settings that are to be set back after it."""
-    here = await whole(connection)
-    settings = catalog.single_node_settings(transitions.matrix)
-    return await _read(connection, namespace, here, (*_IDLE, *catalog.watched(transitions), *settings))
+    own = catalog.single_node_settings(transitions.matrix)
+    return await _read(connection, await whole(connection), (*_IDLE, *catalog.watched(transitions), *own))
 
 
-async def present(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+async def present(connection: Connection, transitions: load.Transitions) -> Snapshot:
     """Read what `status` shows; what can be requested, too, where the operator looked at it `LOOK_AGAIN` ago."""
     here = await whole(connection)
     record = here.record if isinstance(here.record, TopologyTransition) else None
-    sources = status_sources(record, transitions)
-    if is_old(here, record, connection.now):
-        sources = tuple(dict.fromkeys((*sources, *catalog.offered(*transitions.starting_at(records.pair(here))))))
-    return await _read(connection, namespace, here, sources, served=record is not None)
+    looked = _offered(here, transitions) if is_old(here, record, connection.now) else ()
+    return await _read(connection, here, (*status_sources(record, transitions), *looked), served=record is not None)
 
 
 def is_old(here: facts.Infrastructure, record: TopologyTransition | None, now: datetime) -> bool:
@@ -256,18 +243,17 @@ def status_sources(record: TopologyTransition | None, transitions: load.Transiti
     return (*_IDLE, *asked) if phase.asks else _IDLE
 
 
-async def head(connection: Connection, namespace: str) -> Snapshot:
+async def head(connection: Connection) -> Snapshot:
     """Read the desired topology and the phase, and no more: a cancel is in a hurry."""
     here = await whole(connection)
-    return await _read(connection, namespace, here, _IDLE, served=isinstance(here.record, TopologyTransition))
+    return await _read(connection, here, _IDLE, served=isinstance(here.record, TopologyTransition))
 
 
-async def census(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+async def census(connection: Connection, transitions: load.Transitions) -> Snapshot:
     """Read what the shape of a cluster is derived from. The API need not have our fields."""
     here = await whole(connection)
     nodes = (catalog.Sources.control_plane_nodes, catalog.Sources.other_nodes, catalog.Sources.scheduler)
-    sources = (*nodes, *disruption.hosted_sources(here, transitions))
-    return await _read(connection, namespace, here, sources, served=True)
+    return await _read(connection, here, (*nodes, *disruption.hosted_sources(here, transitions)), served=True)
 
 
 async def whole(connection: Connection) -> facts.Infrastructure:
@@ -281,66 +267,58 @@ async def whole(connection: Connection) -> facts.Infrastructure:
 
 
 async def _read(
-    connection: Connection,
-    namespace: str,
-    here: facts.Infrastructure,
-    sources: tuple[catalog.Source, ...],
-    *,
-    served: bool = False,
+    connection: Connection, here: facts.Infrastructure, several: tuple[catalog.Source, ...], *, served: bool = False
 ) -> Snapshot:
     """Read everything else at once. `served`: our fields are known to be there, because a record stands in them."""
-    client = connection.client
+    client, sources = connection.client, tuple(dict.fromkeys(several))
     async with asyncio.TaskGroup() as group:
         gathering = group.create_task(live.gather(client, facts.Facts(infrastructure=here), sources, again=False))
-        holder = group.create_task(live.read(client, lease(namespace)))
+        holder = group.create_task(live.read(client, lease(connection.namespace)))
         crd = None if served else group.create_task(live.read(client, catalog.Sources.installed))
     known = dataclasses.replace(gathering.result().facts, installed=facts.Installed() if crd is None else crd.result())
-    snapshot = assembled(known, holder.result(), sources, namespace, connection.now)
-    return dataclasses.replace(snapshot, collected=connection.collected is not None)
+    return assembled(connection, known, holder.result(), sources, connection.now)
 
 
 def assembled(
+    connection: Connection,
     known: facts.Facts,
     operator: facts.Fact[facts.Lease],
     sources: Iterable[catalog.Source],
-    namespace: str,
     now: datetime,
 ) -> Snapshot:
     """The snapshot of what was read of these sources, in whatever way. `operator` is the operator's Lease.
 
-    What was refused names the right that lacks. Raises PluginError when the API lacks our fields, or Infrastructure is
-    not known. Where the native controller is in charge our fields are not needed, and every answer says who is.
+    What was refused names the right that lacks. Raises PluginError when Infrastructure is not known, or the API lacks
+    our fields; where the native controller is in charge these are not needed, and every answer says who is.
     """
     lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
     if lacks and not applicability.native_in_charge(known):
-        hint = f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch"
-        raise errors.PluginError(f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}", hint)
+        lacking = f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}"
+        raise errors.PluginError(lacking, INSTALL_FIELDS)
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):
         raise errors.PluginError(f"Infrastructure was there and cannot be read any more: {here}")
-    changed: dict[catalog.Source, facts.Unobserved] = {}
-    unread: list[answers.Unread] = []
+    changed, unread = dict[catalog.Source, facts.Unobserved](), list[answers.Unread]()
+    installed = catalog.Sources.installed
     # Hosts are read because of what the Machines say, so they stand among no sources.
-    for source in (*sources, catalog.Sources.hosts, catalog.Sources.installed):
+    for source in (*sources, catalog.Sources.hosts, installed):
         fact = source.of(known)
-        if isinstance(fact, facts.Unobserved) and (
-            source is catalog.Sources.installed or not (fact.missing or fact.awaited)
-        ):
+        if isinstance(fact, facts.Unobserved) and (source is installed or not (fact.missing or fact.awaited)):
             changed[source], missing = with_right(fact, source.selection)
             unread.append(missing)
     known = catalog.filled(known, changed)
     if isinstance(operator, facts.Unobserved):
-        operator, _ = with_right(operator, lease(namespace).selection)
-    return Snapshot(known, here, operator, now, tuple(unread))
+        operator, _ = with_right(operator, lease(connection.namespace).selection)
+    return Snapshot(known, here, operator, now, tuple(unread), connection.collected is not None)
 
 
 def with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, answers.Unread]:
     """The same fact, with the right that lacks when the read was refused: a verb and a resource, as in a role."""
-    if fact.kind is not facts.Kind.FORBIDDEN:
-        return fact, {"what": fact.what, "why": fact.why, "right": None}
-    verb = "list" if selection.name is None else "get"
-    right = f"{verb} {selection.resource.describe(selection.name, selection.namespace)}"
-    fact = dataclasses.replace(fact, why=f"forbidden: you need permission to {right}")
+    right = None
+    if fact.kind is facts.Kind.FORBIDDEN:
+        verb = "list" if selection.name is None else "get"
+        right = f"{verb} {selection.resource.describe(selection.name, selection.namespace)}"
+        fact = dataclasses.replace(fact, why=f"forbidden: you need permission to {right}")
     return fact, {"what": fact.what, "why": fact.why, "right": right}
 
 
@@ -350,25 +328,20 @@ def lease(namespace: str) -> catalog.Source:
     return catalog.Source(selection, parse.lease, catalog.Watched.CONVERGENCE, live=False, key="lease", operand=True)
 
 
-async def configured(
-    connection: Connection, namespace: str, transitions: load.Transitions, warn: Callable[[str], None]
-) -> load.Transitions:
-    """The definitions as the operator is configured to ask them; `warn` gets a line where the defaults are used.
-
-    Other errors than a right that lacks and a configuration that cannot be used are left to the requests that follow.
-    """
-    what = catalog.CONFIG_MAPS.describe(vocabulary.CONFIGURATION, namespace)
-    timeout = min(_CONFIGURATION_TIMEOUT, connection.client.request_timeout)
+async def configured(connection: Connection, transitions: load.Transitions) -> load.Transitions:
+    """The definitions as the operator is configured to ask them; a line is printed where the defaults are used."""
+    name, client, namespace = vocabulary.CONFIGURATION, connection.client, connection.namespace
+    what, otherwise = catalog.CONFIG_MAPS.describe(name, namespace), "the operator may be configured otherwise"
     try:
-        raw = await connection.client.get(
-            catalog.CONFIG_MAPS, vocabulary.CONFIGURATION, namespace=namespace, timeout=timeout
-        )
+        # The next request reports a server that does not answer.
+        timeout = min(1.0, client.request_timeout)
+        raw = await client.get(catalog.CONFIG_MAPS, name, namespace=namespace, timeout=timeout)
     except kube.Forbidden:
-        warn(f"you may not get {what}: judged by the defaults, the operator may be configured otherwise")
+        errors.complain(f"you may not get {what}: judged by the defaults, {otherwise}")
         return transitions
     except kube.KubeError as error:
         if connection.collected is not None and not isinstance(error, kube.NotFound):
-            warn(f"{what}: {error.reason}. Judged by the defaults, the operator may be configured otherwise")
+            errors.complain(f"{what}: {error.reason}. Judged by the defaults, {otherwise}")
         return transitions
     data = raw.get("data")
     text = data.get(vocabulary.CONFIGURATION_KEY) if isinstance(data, dict) else None
@@ -379,5 +352,5 @@ async def configured(
         return settings.applied(transitions, loaded)
     except read.DefinitionError as error:
         trouble = f"the configuration of the operator cannot be used: {'; '.join(settings.complaints(error))}"
-        warn(f"{trouble}. Judged by the defaults; the operator goes on with the last good one")
+        errors.complain(f"{trouble}. Judged by the defaults; the operator goes on with the last good one")
         return transitions

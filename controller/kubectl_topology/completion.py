@@ -1,9 +1,8 @@
 """`kubectl_complete-topology`: what may come next on the command line, for the shell.
 
 kubectl and oc pass every word after `topology`, the last one being what is typed of the word to be completed. Each line
-of the answer is a candidate, with a tab and a description if there is one; the last line is a colon and a number that
-says what else the shell should do. A shell waits for this at every tab: nothing heavy is imported, no cluster is asked,
-and whatever goes wrong is no candidate.
+of the answer is a candidate, with a tab and a description if there is one; the last line is a colon and a directive. A
+shell waits for this at every tab: nothing heavy is imported, no cluster is asked, and an error is no candidate.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ _TOPOLOGIES: Final = {
 }
 _LONGEST = 80
 
-Candidates = dict[str, str]
-"""What a word could become, each with a description, which may be empty."""
+Candidates = dict[str, str]  # what a word could become, each with a description, which may be empty
 
 
 def candidates(words: Sequence[str]) -> tuple[Candidates, int]:
@@ -42,14 +40,13 @@ def candidates(words: Sequence[str]) -> tuple[Candidates, int]:
     program = arguments.parser()
     parser: argparse.ArgumentParser = program
     awaited: argparse.Action | None = None  # a flag whose value comes next
-    given: set[str] = set()
-    positionals = 0
+    given, positionals = set[str](), 0
     for word in before:
         if awaited is not None:
             awaited = None
         elif word.startswith("-") and word != "-":
             name, equals, _ = word.partition("=") if word.startswith("--") else (word[:2], word[2:], "")
-            if (action := _flags(parser).get(name)) is not None:
+            if (action := arguments.flags(parser).get(name)) is not None:
                 given.add(action.dest)
                 awaited = action if action.nargs != 0 and not equals else None
         elif parser is program:
@@ -61,28 +58,23 @@ def candidates(words: Sequence[str]) -> tuple[Candidates, int]:
         if not equals:
             return _beginning(begun, _offered(program, parser, given)), NOTHING
         # The shell puts back what stands before the equals sign.
-        awaited, begun = _flags(parser).get(flag), value
+        awaited, begun = arguments.flags(parser).get(flag), value
     elif awaited is None and parser is program:
         choices = {choice.dest: _described(choice) for choice in program.listed}
         return _beginning(begun, choices), NOTHING | IN_ORDER
     elif awaited is None:
-        expected = [action for action in parser._actions if not action.option_strings]  # noqa: SLF001 - as in `_flags`
+        expected = [action for action in parser._actions if not action.option_strings]  # noqa: SLF001 - as in `arguments.flags`
         awaited = expected[positionals] if positionals < len(expected) else None
     offered, directive = values(awaited) if awaited is not None else ({}, NOTHING)
     return _beginning(begun, offered), directive
 
 
-def _flags(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """Every flag, by each of its names."""
-    return {name: action for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - argparse has no other way to tell what it understands
-
-
 def _offered(program: argparse.ArgumentParser, parser: argparse.ArgumentParser, given: Container[str]) -> Candidates:
     """The flags that may come next; the help of the connection's flags stands at the program alone."""
-    repeated, of_program = argparse._AppendAction, _flags(program)  # noqa: SLF001 - argparse has no public name for it
+    repeated, of_program = argparse._AppendAction, arguments.flags(program)  # noqa: SLF001 - argparse has no public name for it
     return {
         name: _described(of_program.get(name, action))
-        for name, action in _flags(parser).items()
+        for name, action in arguments.flags(parser).items()
         if name.startswith("--") and (action.dest not in given or isinstance(action, repeated))
     }
 
@@ -92,7 +84,6 @@ def _beginning(begun: str, offered: Candidates) -> Candidates:
 
 
 def _described(action: argparse.Action) -> str:
-    """The first clause of its help."""
     text = (action.help or "") % {**vars(action), "prog": naming.PROGRAM}
     clause = text.partition(";")[0].strip()
     return clause if len(clause) <= _LONGEST else clause[: _LONGEST - 3].rstrip() + "..."

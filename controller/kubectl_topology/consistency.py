@@ -1,16 +1,15 @@
 """Does what a cluster says of itself fit together? Status, scheduler and nodes, compared.
 
 The topologies in Infrastructure's status were written once, by an installer or by a transition; Scheduler can be edited
-by anybody, and nodes come and go. `compared` has every disagreement: what was found, what it would have to be, and what
-it means as long as it is not. What is not known (None) is never taken for agreement: the questions that it leaves open
-are listed by name. Nor is every disagreement a fault: a cluster that is being converted has them, and a shape without a
-name (three masters and one worker, as the released installer makes them) is none.
+by anybody, and nodes come and go. What is not known (None) is never taken for agreement: the questions that it leaves
+open are listed by name. Nor is every disagreement a fault: a cluster that is being converted has them, and a shape
+without a name (three masters and one worker, as the released installer makes them) is none.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from topology_api.vocabulary import EXTERNAL, Topology
 
@@ -127,76 +126,75 @@ class Audit(answers.Answer):
     next: NotRequired[list[answers.Expected]]
 
 
+class _No(NamedTuple):
+    """It does not fit: what was found, what it would have to be, and what it means as long as it is not."""
+
+    actual: str
+    wanted: str
+    meaning: str
+
+
+Answer: TypeAlias = _No | tuple[str, ...]
+"""Or the values that are not known, or are none that OpenShift has, so that it is open; empty: it fits."""
+
+
 def compared(
     vector: shape.Vector, control_plane_workers: int | None = None
 ) -> tuple[list[Disagreement], list[OpenQuestion]]:
     """Hold status, scheduler and nodes against each other: every question that is answered by no, and those left open.
 
-    `control_plane_workers`: how many of the control-plane nodes have the label node-role.kubernetes.io/worker. None,
-    here and in the vector, is "not known". Counts are 0 or more. Has an answer for every vector, and never raises.
+    `control_plane_workers`: how many control-plane nodes have the worker label. None is "not known". Never raises.
     """
-    every: list[Any] = [
-        _known(
-            Question.KNOWN_CONTROL_PLANE, "control_plane", vector.control_plane, _CONTROL_PLANES,
+    every: dict[Question, tuple[str, Answer]] = {
+        Question.KNOWN_CONTROL_PLANE: ("status", _known(
+            "control_plane", vector.control_plane, _CONTROL_PLANES,
             "Operators treat a control plane that they do not know each in their own way, and no transition starts "
             "there.",
-        ),
-        _known(
-            Question.KNOWN_INFRASTRUCTURE, "infrastructure", vector.infrastructure, _INFRASTRUCTURES,
+        )),
+        Question.KNOWN_INFRASTRUCTURE: ("status", _known(
+            "infrastructure", vector.infrastructure, _INFRASTRUCTURES,
             "The API has two values for it; whatever else stands there was written past it, and operators guess.",
-        ),
-        _control_plane_nodes(vector),
-        _belonging(
-            vector, Question.ARBITER_NODES, "arbiter_nodes", _ARBITER, (
-                "Two voters are left in etcd without the arbiter: the loss of either node stops the cluster.",
-                ("Operators do not expect an arbiter: it votes in etcd, and nothing else is arranged for it. It was "
-                "left over, or the installer overlooked it (the released rule does, with three control-plane nodes or "
-                "more)."),
-            ),
-        ),
-        _belonging(
-            vector, Question.FENCING, "fencing", _DUAL, (
-                "Without them neither node can stop the other one, so a lost connection stops both.",
-                "Fencing belongs to two nodes under pacemaker; the credentials are left over, or the status is wrong.",
-            ),
-        ),
-        _infrastructure_nodes(vector),
-        _worker_labels(vector, control_plane_workers),
-    ]  # fmt: skip
-    return [item for item in every if item and "found" in item], [item for item in every if item and "missing" in item]
+        )),
+        Question.CONTROL_PLANE_NODES: ("status nodes", _control_plane_nodes(vector)),
+        Question.ARBITER_NODES: ("status nodes", _belonging(
+            vector, "arbiter_nodes", _ARBITER,
+            "Two voters are left in etcd without the arbiter: the loss of either node stops the cluster.",
+            "Operators do not expect an arbiter: it votes in etcd, and nothing else is arranged for it. It was left "
+            "over, or the installer overlooked it (the released rule does, with three control-plane nodes or more).",
+        )),
+        Question.FENCING: ("status nodes", _belonging(
+            vector, "fencing", _DUAL,
+            "Without them neither node can stop the other one, so a lost connection stops both.",
+            "Fencing belongs to two nodes under pacemaker; the credentials are left over, or the status is wrong.",
+        )),
+        Question.INFRASTRUCTURE_NODES: ("status scheduler nodes", _infrastructure_nodes(vector)),
+        Question.WORKER_LABELS: ("scheduler nodes", _worker_labels(vector, control_plane_workers)),
+    }  # fmt: skip
+    disagreements, unanswered = list[Disagreement](), list[OpenQuestion]()
+    for question, (between, answer) in every.items():
+        if isinstance(answer, _No):
+            actual, wanted, meaning = answer
+            head = {"question": question.value, "between": between.split()}
+            disagreements.append({**head, "found": actual, "wanted": wanted, "meaning": meaning})  # type: ignore[typeddict-item] # both are there
+        elif answer:
+            unanswered.append({"question": question.value, "missing": [NAMES[name] for name in answer]})
+    return disagreements, unanswered
 
 
-def _no(question: Question, between: str, actual: str, wanted: str, meaning: str) -> Disagreement:
-    parts = between.split()
-    return {"question": question.value, "between": parts, "found": actual, "wanted": wanted, "meaning": meaning}
-
-
-def _open(question: Question, *missing: str) -> OpenQuestion:
-    """No answer: these values are not known, or are none that OpenShift has."""
-    return {"question": question.value, "missing": [NAMES[name] for name in missing]}
-
-
-Answer: TypeAlias = Disagreement | OpenQuestion | None
-"""None: it fits."""
-
-
-def _known(question: Question, name: str, value: str | None, values: tuple[str, ...], meaning: str) -> Answer:
+def _known(name: str, value: str | None, values: tuple[str, ...], meaning: str) -> Answer:
     if value is None:
-        return _open(question, name)
-    if value in values:
-        return None
-    return _no(question, "status", f"{NAMES[name]} {value or 'empty'}", " or ".join(values), meaning)
+        return (name,)
+    return () if value in values else _No(f"{NAMES[name]} {value or 'empty'}", " or ".join(values), meaning)
 
 
 def _control_plane_nodes(vector: shape.Vector) -> Answer:
     # A value that OpenShift does not have says nothing of nodes.
-    question, missing = Question.CONTROL_PLANE_NODES, _missing(vector, "control_plane", "control_plane_nodes")
-    if missing:
-        return _open(question, missing[0])
+    if missing := _missing(vector, "control_plane", "control_plane_nodes"):
+        return missing[:1]
     least, most = _NODES[vector.control_plane or ""]
     count = vector.control_plane_nodes or 0
     if least <= count <= most:
-        return None
+        return ()
     if count < least:
         meaning = (
             "The status promises more than there is: operators wait for replicas and voters that have no node, or "
@@ -212,43 +210,39 @@ def _control_plane_nodes(vector: shape.Vector) -> Answer:
             "still be the loss of the cluster. If it is meant to stay so, request a topology; see oc topology plan."
         )
     wanted = f"{_span(least, most)} for controlPlaneTopology {vector.control_plane}"
-    return _no(question, "status nodes", _nodes(count, "control-plane node"), wanted, meaning)
+    return _No(_nodes(count, "control-plane node"), wanted, meaning)
 
 
-def _belonging(
-    vector: shape.Vector, question: Question, name: str, owner: Topology, meanings: tuple[str, str]
-) -> Answer:
-    """Is there something of what only one topology has if it is that topology (else the first meaning holds)?"""
+def _belonging(vector: shape.Vector, name: str, owner: Topology, without: str, besides: str) -> Answer:
+    """Is there something of what only one topology has if it is that topology, and nothing of it in all others?"""
     if missing := _missing(vector, "control_plane", name):
-        return _open(question, missing[0])
+        return missing[:1]
     value, owns = getattr(vector, name), vector.control_plane == owner
     if bool(value) is owns:
-        return None
+        return ()
     if name == "fencing":
         actual, wanted = (f"{amount} fencing credentials" for amount in (("no", "some") if owns else ("some", "no")))
     else:
         actual, wanted = _nodes(value, "arbiter node"), "1 or more" if owns else "0"
-    wanted = f"{wanted} for controlPlaneTopology {vector.control_plane}"
-    return _no(question, "status nodes", actual, wanted, meanings[0 if owns else 1])
+    return _No(actual, f"{wanted} for controlPlaneTopology {vector.control_plane}", without if owns else besides)
 
 
 def _infrastructure_nodes(vector: shape.Vector) -> Answer:
-    question = Question.INFRASTRUCTURE_NODES
-    if _missing(vector, "infrastructure"):
-        return _open(question, "infrastructure")
+    if unknown := _missing(vector, "infrastructure"):
+        return unknown
     nodes = ("control_plane_nodes",) if vector.masters_schedulable is not False else ()
     missing = _missing(vector, "dedicated_workers", "masters_schedulable", *nodes)
     # On a single control-plane node, and on a hosted one, SingleReplica says nothing about how many workers there are.
     if vector.infrastructure == _SINGLE and (not missing or vector.control_plane is None):
         missing += _missing(vector, "control_plane")
     if missing:
-        return _open(question, *missing)
+        return missing
     workers, masters = vector.dedicated_workers or 0, vector.control_plane_nodes or 0
     capable = workers + (masters if vector.masters_schedulable else 0)
     spread = vector.control_plane in (_HA, _ARBITER, _DUAL)
     least, most = (2, None) if vector.infrastructure == _HA else (1, 1 if spread else None)
     if capable >= least and (most is None or capable <= most):
-        return None
+        return ()
     if capable == 0:
         meaning = (
             "No node carries workloads: the cluster waits for workers, and its routers, monitoring and registry wait "
@@ -273,17 +267,17 @@ def _infrastructure_nodes(vector: shape.Vector) -> Answer:
     wanted = f"{_span(least, most)} for infrastructureTopology {vector.infrastructure}"
     if most is not None:
         wanted += f" beside controlPlaneTopology {vector.control_plane}"
-    return _no(question, "status scheduler nodes", actual, wanted, meaning)
+    return _No(actual, wanted, meaning)
 
 
 def _worker_labels(vector: shape.Vector, labelled: int | None) -> Answer:
     nodes = ("control_plane_nodes",) if vector.masters_schedulable is not False else ()
-    question, missing = Question.WORKER_LABELS, _missing(vector, "masters_schedulable", *nodes)
+    missing = _missing(vector, "masters_schedulable", *nodes)
     if labelled is None or missing:
-        return _open(question, *missing, *(("control_plane_workers",) if labelled is None else ()))
+        return (*missing, "control_plane_workers") if labelled is None else missing
     wanted = (vector.control_plane_nodes or 0) if vector.masters_schedulable else 0
     if labelled == wanted:
-        return None
+        return ()
     if labelled < wanted:
         meaning = (
             "Pods that ask for a worker are not scheduled to the nodes without that label. The machine config operator "
@@ -296,8 +290,7 @@ def _worker_labels(vector: shape.Vector, labelled: int | None) -> Answer:
             "is not complete."
         )
     actual = f"{_nodes(labelled, 'control-plane node')} with the worker label"
-    rule = f"{wanted} while mastersSchedulable is {str(vector.masters_schedulable).lower()}"
-    return _no(question, "scheduler nodes", actual, rule, meaning)
+    return _No(actual, f"{wanted} while mastersSchedulable is {str(vector.masters_schedulable).lower()}", meaning)
 
 
 def _missing(vector: shape.Vector, *names: str) -> tuple[str, ...]:

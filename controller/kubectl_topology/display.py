@@ -1,12 +1,9 @@
 """How `status --watch` shows an update: drawn on a terminal, or line by line anywhere else.
 
-`screen` draws what `status` prints on the terminal's second screen, each drawing over the one before; what was there
-before comes back at the end, followed by the last answer. A line that is too wide is folded by the terminal itself, so
-that a command can be copied whole. What does not fit is cut off below, where the least important stands.
-
-`Lines` is for a pipe, a file, a log and a terminal that obeys nothing (TERM=dumb): a line for every change, as `kubectl
-get -w` has it, or with `-o json` and `-o yaml` a document; what is only about the connection goes to standard error
-then. `statements` is pure: the lines that are true of an update, by subject.
+`screen` draws what `status` prints on the terminal's second screen, each drawing over the one before. A line that is
+too wide is folded by the terminal, so that a command can be copied whole. What does not fit is cut off below, where the
+least important stands. `Lines` is for a pipe, a file, a log and a terminal that obeys nothing (TERM=dumb): a line for
+every change, or with `-o json` and `-o yaml` a document; what is about the connection goes to standard error then.
 """
 
 from __future__ import annotations
@@ -19,40 +16,32 @@ import shutil
 import textwrap
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from topology_controller import terminal
 
 from . import answers, document, naming, progress, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-_COUNTING = frozenset({"evaluated", "assessment"})
-"""What of an answer is another one a second later. That is no news."""
 _ABOUT_WATCHING = {"connection": "connected again", "stale": "everything can be followed"}
 _SILENT = {**_ABOUT_WATCHING, "operator": "operator Running"}
 """What is printed only after something else was."""
-_TROUBLE_LINES: Final = 3
-"""Of each of the sentences about the connection."""
 _TAKEN, _GIVEN_BACK = "\x1b[?1049h\x1b[H\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _HOME, _EMPTIED, _EMPTY_BELOW = "\x1b[H", "\x1b[2K", "\x1b[J"
-_COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
 _DIM, _BOLD_RED = "2", "1;31"
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(NamedTuple):
     """The server cannot be followed. `since` is aware UTC, `why` one line."""
 
     since: datetime
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(NamedTuple):
     """What is to be shown. `stale` names what cannot be followed although the server answers, and why."""
 
     answer: answers.Status
@@ -73,9 +62,7 @@ class Lines:
     """Prints updates as lines. `form` is text, json or yaml."""
 
     def __init__(self, stream: TextIO, complaints: TextIO, form: str) -> None:
-        self._stream = stream
-        self._complaints = complaints
-        self._form = form
+        self._stream, self._complaints, self._form = stream, complaints, form
         self._printed: dict[str, str] = dict(_SILENT if form == "text" else _ABOUT_WATCHING)
         self._answer: dict[str, object] = {}
 
@@ -94,7 +81,8 @@ class Lines:
         stream.flush()
 
     def _document(self, answer: answers.Status) -> None:
-        content = {name: value for name, value in answer.items() if name not in _COUNTING}
+        # What is another one a second later is no news.
+        content = {name: value for name, value in answer.items() if name not in {"evaluated", "assessment"}}
         content["available"] = [{**way, "evaluated": ""} for way in answer["available"]]
         if content == self._answer:
             return
@@ -135,20 +123,17 @@ def summary(answer: answers.Status) -> str:
         return f"Disabled: {answer['disabled']['message']}"
     text = f"{phase} {count['met']}/{count['total']}" if count is not None and phase != "Completed" else phase
     waiting = [_awaited(answer, check["name"]) for check in answer["checks"] if check["status"] != "Met"]
+    # The operator writes the headline a moment after the checks.
+    more = "all checks are met" if count is not None else answer["headline"]
     if phase in {"Idle", "Completed"}:
-        text += f": the cluster is {here}"
+        more = f"the cluster is {here}"
     elif waiting:
-        text += f": waiting for {', '.join(waiting)}"
-    elif count is not None:
-        # The operator writes the headline a moment after the checks.
-        text += ": all checks are met"
-    elif answer["headline"]:
-        text += f": {answer['headline']}"
+        more = f"waiting for {', '.join(waiting)}"
+    text += f": {more}" if more else ""
     return text if degraded is None else f"{text}. {degraded['message']} ({degraded['reason']})"
 
 
 def _awaited(answer: answers.Status, check: str) -> str:
-    """A check that is not met, with how far its operands are."""
     operands = answer["operands"]["items"]
     short = [operand["name"].rpartition("/")[2] for operand in operands]
     behind = [
@@ -175,8 +160,12 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bo
         nonlocal answer
         answer = update.answer
         size = shutil.get_terminal_size()
-        colour = document.Document.for_stream(stream, environ).colour
-        write(drawn_over(drawing(update, now, size, colour=colour, whole=whole), size.columns))
+        colour, parts = document.Document.for_stream(stream, environ).colour, []
+        # Each line is emptied before it is written to: at the end of a full one that would take its last letter.
+        for line in drawing(update, now, size, colour=colour, whole=whole):
+            more = rows(line, size.columns) - 1
+            parts.append(_EMPTIED + f"\n{_EMPTIED}" * more + (f"\x1b[{more}A\r" if more else "") + line)
+        write(_HOME + "\r\n".join(parts) + _EMPTY_BELOW)
 
     write(_TAKEN)
     try:
@@ -190,21 +179,11 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bo
             write(_GIVEN_BACK + (last.text() if answer is not None else ""))
 
 
-def drawn_over(lines: Iterable[str], width: int) -> str:
-    """What draws these lines from the top of a terminal of that many columns."""
-    # Each line is emptied before it is written to: at the end of a full one that would take its last letter.
-    parts = []
-    for line in lines:
-        more = rows(line, width) - 1
-        parts.append(_EMPTIED + f"\n{_EMPTIED}" * more + (f"\x1b[{more}A\r" if more else "") + line)
-    return _HOME + "\r\n".join(parts) + _EMPTY_BELOW
-
-
 def rows(line: str, width: int) -> int:
     """How many lines of the terminal it takes: letters of East Asia are two columns wide, and marks none."""
     columns = sum(
         0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        for letter in _COLOUR.sub("", line)
+        for letter in re.sub(r"\x1b\[[\d;]*m", "", line)
     )
     return max(1, -(-columns // max(width, 1)))
 
@@ -221,7 +200,7 @@ def drawing(update: Update, now: datetime, size: os.terminal_size, *, colour: bo
     sheet = document.Document(max(size.columns, document.LEAST), colour, naming.caller(), whole=whole)
     lines = []
     for text in troubles:
-        folded = textwrap.wrap(terminal.plain(text), sheet.width, max_lines=_TROUBLE_LINES)
+        folded = textwrap.wrap(terminal.plain(text), sheet.width, max_lines=3)
         lines += [*(sheet.painted(line, _BOLD_RED) for line in folded), ""]
     progress.add_status(sheet, update.answer, now)
     lines += sheet.text().splitlines()

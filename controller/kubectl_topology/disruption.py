@@ -5,8 +5,7 @@ Pure. It follows from the definition and the operand matrix, the data that the o
 HyperShift fixes controllerAvailabilityPolicy when a HostedCluster is made, while infrastructureAvailabilityPolicy may
 change and becomes status.infrastructureTopology of the hosted cluster. The numbers of routers and image registries are
 written once, when their objects are made (hypershift hostedclusterconfigoperator/controllers/resources/{ingress,
-registry}, 2026-08), so two advisories of the operator hold here too; the operator reads none of it. Which HostedCluster
-it is, and in which namespace, no object of the hosted cluster says.
+registry}, 2026-08), so two advisories of the operator hold here too. Which HostedCluster it is no object of it says.
 """
 
 from __future__ import annotations
@@ -54,23 +53,19 @@ def disruption(
     """What happens on the way, in its order. `left`: checks that wait for an administrator, with the advisory."""
     asked = {spec.check for spec in definition.convergence.checks}
     asking = [group for group in transitions.matrix.groups if group.check in asked]
-    target = definition.target.pair
+    target, item = definition.target.pair, simulate.item
     is_alone = definition.changes_control_plane and router.alone(known)
-    lone_router = simulate.item(LONE_ROUTER, router.ALONE, router.two_routers())
-    blocked = (
-        "Minor upgrades are blocked from the request until the transition is completed. Patch upgrades are not: do not "
-        "start one"
-    )
+    blocked = "Minor upgrades are blocked from the request until the transition is completed. Patch upgrades are not"
     no_return = "The change of the topology cannot be undone; before it the request can be cancelled at any time"
     return [
         *_two_voters(known, definition),
-        simulate.item("UpgradesBlocked", blocked),
-        simulate.item("PointOfNoReturn", no_return),
+        item("UpgradesBlocked", f"{blocked}: do not start one"),
+        item("PointOfNoReturn", no_return),
         _machine_config(known, asking, source, target),
-        *([lone_router] if is_alone else []),
+        *([item(LONE_ROUTER, router.ALONE, router.two_routers())] if is_alone else []),
         *_static_pods(asking, source, target),
         *_replicas(known, asking, source, target, left),
-        simulate.item("Duration", _duration(known, definition)),
+        item("Duration", _duration(known, definition)),
     ]
 
 
@@ -80,11 +75,11 @@ def _duration(known: facts.Facts, definition: model.Definition) -> str:
     here = known.infrastructure
     record = here.record if isinstance(here, facts.Infrastructure) else None
     last = record.last_transition if isinstance(record, TopologyTransition) else None
-    usual = assessment.typical(definition, last)
-    measured = assessment.took(definition, last) is not None
-    source = "" if measured else f" (the estimate of definition {definition.name})"
-    overdue = f"overdue {minutes} min after the change; nothing is rolled back then"
-    return f"{usual[0].upper()}{usual[1:]}{source}, {overdue}" if usual else f"{overdue[0].upper()}{overdue[1:]}"
+    usual, estimate = assessment.typical(definition, last), f" (the estimate of definition {definition.name})"
+    source = estimate if assessment.took(definition, last) is None else ""
+    text = f"overdue {minutes} min after the change; nothing is rolled back then"
+    text = f"{usual}{source}, {text}" if usual else text
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _two_voters(known: facts.Facts, definition: model.Definition) -> Iterator[answers.Expected]:
@@ -118,13 +113,11 @@ def _machine_config(
 def _static_pods(
     asking: list[matrices.Group], source: TopologyPair, target: TopologyPair
 ) -> Iterator[answers.Expected]:
-    changed = [
-        group.operator_of(operand)
-        for group in asking
-        for operand in group.operands
-        if operand.kind == "StaticPods"
-        and not matrices.same(operand.variant, group.topology(source), group.topology(target))
-    ]
+    changed = []
+    for group in asking:
+        pairs = group.topology(source), group.topology(target)
+        pods = [operand for operand in group.operands if operand.kind == "StaticPods"]
+        changed += [group.operator_of(pod) for pod in pods if not matrices.same(pod.variant, *pairs)]
     if changed:
         revisions = "a new revision on every control-plane node, one after the other"
         cut = "Watches of the API are cut then, and go on at another node"
@@ -138,7 +131,6 @@ def _replicas(
     target: TopologyPair,
     left: Mapping[CheckName, str],
 ) -> Iterator[answers.Expected]:
-    """A row for each workload that other operators scale, and what keeps one of them from that."""
     for group in asking:
         if isinstance(operands.absence(known, group), str):
             continue
@@ -173,13 +165,12 @@ def checklist(known: facts.Facts, definition: model.Definition, source: Topology
 
 
 def _backup(known: facts.Facts) -> answers.Expected:
-    own, others, masters = known.own_operator, known.cluster_operators, known.control_plane_nodes
+    own, operators = known.own_operator, facts.readable(known.cluster_operators)
     times = [] if isinstance(own, facts.Unobserved) else [own.backup_time]
-    operators = () if isinstance(others, facts.Unobserved) else others
-    times += [item.backup_time for item in operators if isinstance(item, facts.ClusterOperator) and item.name == "etcd"]
+    times += [item.backup_time for item in operators if item.name == "etcd"]
     newest = max((time for time in times if time is not None), default=None)
     last = "No backup is known" if newest is None else f"The newest known backup is from {answers.stamp(newest)}"
-    nodes = [] if isinstance(masters, facts.Unobserved) else [node for node in masters if isinstance(node, facts.Node)]
+    nodes = facts.readable(known.control_plane_nodes)
     ready = next((node.name for node in nodes if node.ready == "True" and not node.deleting), "NODE")
     again = "Take an etcd backup now, and another one once it is completed"
     message = f"{again}: one from before the change brings the old topology back. {last}"
@@ -189,14 +180,9 @@ def _backup(known: facts.Facts) -> answers.Expected:
     return simulate.item("EtcdBackup", message, command)
 
 
-def is_hosted(infrastructure: facts.Infrastructure) -> bool:
-    """Does its control plane run on a management cluster?"""
-    return infrastructure.control_plane == EXTERNAL
-
-
 def hosted_sources(infrastructure: facts.Infrastructure, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
     """What `add_hosted` goes by, besides Infrastructure: nothing but where two of something are wanted."""
-    if not is_hosted(infrastructure) or infrastructure.infrastructure != Topology.HIGHLY_AVAILABLE:
+    if (infrastructure.control_plane, infrastructure.infrastructure) != (EXTERNAL, Topology.HIGHLY_AVAILABLE):
         return ()
     group = transitions.matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
     registry = group.managed_by.key if group is not None and group.managed_by is not None else None
@@ -204,21 +190,15 @@ def hosted_sources(infrastructure: facts.Infrastructure, transitions: load.Trans
     return (catalog.Sources.cluster_version, catalog.Sources.ingress_controller, *configured)
 
 
-def _step(infrastructure: facts.Infrastructure) -> list[answers.Expected]:
+def hosted_steps(infrastructure: facts.Infrastructure) -> list[answers.Expected]:
     """What can be done on the management cluster; nothing where there is nothing left to ask for."""
-    if not is_hosted(infrastructure) or infrastructure.infrastructure != Topology.SINGLE_REPLICA:
+    if (infrastructure.control_plane, infrastructure.infrastructure) != (EXTERNAL, Topology.SINGLE_REPLICA):
         return []
     message = (
         "Routers and the image registry keep the numbers that they were made with; oc topology audit shows their "
         "commands afterwards. To make infrastructureTopology HighlyAvailable, on the management cluster"
     )
     return [simulate.item("HostedCluster", message, _PATCH)]
-
-
-def hosted_instead(infrastructure: facts.Infrastructure) -> list[answers.Expected]:
-    """What there is to do where nothing can be requested."""
-    audit = simulate.item("Audit", "Which parts of this cluster do not follow its topology", "oc topology audit")
-    return _step(infrastructure) or [audit]
 
 
 def add_hosted(
@@ -229,10 +209,9 @@ def add_hosted(
     now: datetime,
 ) -> None:
     """Add what was fixed when a hosted cluster was made and no longer fits, and what its management cluster can do."""
-    if not is_hosted(here):
+    if here.control_plane != EXTERNAL:
         return
     every = advisories.advise(known, records.pair(here), transitions.matrix, None, now)
-    answer["advisories"] = [
-        simulate.item(each.name, each.message, each.command) for each in every if each.name in _HOLD
-    ]
-    answer["next"] = _step(here)
+    left = [each for each in every if each.name in _HOLD]
+    answer["advisories"] = [simulate.item(each.name, each.message, each.command) for each in left]
+    answer["next"] = hosted_steps(here)

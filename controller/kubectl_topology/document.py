@@ -8,6 +8,7 @@ the terminal, which knows that it is one line when it is copied.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import os
@@ -27,26 +28,24 @@ LEAST: Final = 24
 _CUT: Final = " ..."
 _TOGETHER: Final = "\N{NO-BREAK SPACE}"
 """Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""
-_CODES: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_RED, _GREEN, _YELLOW, _CYAN = "31", "32", "33", "36"
 COLOURS: Final = {
-    "Met": "green", "Possible": "green", "Fulfilled": "green", "Completed": "green", "Running": "green",
-    "Written": "green", "Unmet": "red", "Blocked": "red", "Unsupported": "red", "Stuck": "red", "Refused": "red",
-    "NotRunning": "red", "NotInstalled": "red", "Unknown": "yellow", "Pending": "yellow", "Admitting": "yellow",
-    "UnderWay": "cyan", "Under": "cyan", "Cannot": "yellow", "Nothing": "green", "Converging": "cyan",
-}  # fmt: skip
+    **dict.fromkeys(("Met", "Possible", "Fulfilled", "Completed", "Running", "Written", "Nothing"), _GREEN),
+    **dict.fromkeys(("Unmet", "Blocked", "Unsupported", "Stuck", "Refused", "NotRunning", "NotInstalled"), _RED),
+    **dict.fromkeys(("Unknown", "Pending", "Admitting", "Cannot"), _YELLOW),
+    **dict.fromkeys(("UnderWay", "Under", "Converging"), _CYAN),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Cells, of which the last is wrapped within itself. A command is never broken: it is there to be copied.
-
-    `lines` is how many the last cell may take, beside the others or below them; None: as many as it needs.
-    """
+    """Cells, of which the last is wrapped within itself. A command is never broken: it is there to be copied."""
 
     cells: tuple[str, ...]
     indent: int = 2
     command: bool = False
     lines: int | None = None
+    """How many the last cell may take, beside the others or below them; None: as many as it needs."""
 
 
 def command(text: str, indent: int = 2) -> Row:
@@ -56,23 +55,22 @@ def command(text: str, indent: int = 2) -> Row:
 
 @dataclass(slots=True)
 class Document:
-    """Titles with rows, in the order in which they are added. `width` is in columns; 0 means lines of any length.
-
-    `whole` is `-o wide`: nothing is left out or cut.
-    """
+    """Titles with rows, in the order in which they are added. `width` is in columns; 0 means lines of any length."""
 
     width: int = 0
     colour: bool = False
     caller: naming.Caller = field(default_factory=naming.Caller)
     sections: list[tuple[str, tuple[Row, ...]]] = field(default_factory=list)
     whole: bool = False
+    """`-o wide`: nothing is left out or cut."""
 
     @classmethod
     def for_stream(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Document:
         """A document that suits a stream."""
-        is_terminal = stream.isatty()
-        columns = environ.get("COLUMNS", "")
-        width = int(columns) if columns.isascii() and columns.isdigit() else _columns(stream) if is_terminal else 0
+        is_terminal, columns, width = stream.isatty(), environ.get("COLUMNS", ""), 0
+        with contextlib.suppress(OSError, ValueError):
+            width = os.get_terminal_size(stream.fileno()).columns if is_terminal else 0
+        width = int(columns) if columns.isascii() and columns.isdigit() else width
         dull = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
         return cls(max(width, LEAST) if width else 0, colour=is_terminal and not dull, caller=naming.caller())
 
@@ -140,20 +138,12 @@ class Document:
         return lines or [first.rstrip()]
 
     def _marked(self, line: str) -> str:
-        """Paint the first word of a line that has a colour."""
         for word in line.split():
             if word in COLOURS:
                 begin, _, end = line.partition(word)
-                return begin + self.painted(word, _CODES[COLOURS[word]]) + end
+                return begin + self.painted(word, COLOURS[word]) + end
         return line
 
     def painted(self, text: str, code: str) -> str:
         """The text in a colour, where there are colours."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
-
-
-def _columns(stream: TextIO) -> int:
-    try:
-        return os.get_terminal_size(stream.fileno()).columns
-    except (OSError, ValueError):
-        return 0

@@ -51,19 +51,6 @@ class Ended:
         return ExitCode.FAILED if self.code is None else self.code
 
 
-class PluginError(Exception):
-    """There is no answer. `problem` is one line; `hint` says what can be done about it, empty when nothing is known."""
-
-    def __init__(self, problem: str, hint: str = "") -> None:
-        super().__init__(problem, hint)
-        self.problem = problem
-        self.hint = hint
-
-    def __str__(self) -> str:
-        text = f"{self.problem}. {self.hint}" if self.hint else self.problem
-        return " ".join(text.split())
-
-
 class InputError(Exception):
     """What was given cannot be used; `problems` has everything that is wrong, one line each."""
 
@@ -71,6 +58,14 @@ class InputError(Exception):
         super().__init__("\n".join(problems))
         self.problems = tuple(problems)
         self.code = code
+
+
+class PluginError(InputError):
+    """There is no answer. `problem` is one line; `hint` says what can be done about it, empty when nothing is known."""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__([" ".join((f"{problem}. {hint}" if hint else problem).split())])
+        self.hint = hint
 
 
 @dataclass(slots=True)

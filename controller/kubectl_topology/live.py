@@ -1,10 +1,8 @@
 """`status --watch`: the answer of `status`, again and again, until it is cancelled.
 
 The watches of the operator (`observe.watches`) bring the facts, `cluster` and `status` make the answer of them that
-`status` would give, and `display` shows it. Nothing is asked twice and nothing is judged here.
-
-While the server cannot be reached the last answer stays, with the time since when it is old; the watches go on by
-themselves. Only what cannot recover ends it: credentials that are no longer accepted, or a right that lacks.
+`status` would give, and `display` shows it. While the server cannot be reached the last answer stays, with its age.
+Only what cannot recover ends it: credentials that are no longer accepted, or a right that lacks.
 """
 
 from __future__ import annotations
@@ -39,12 +37,8 @@ TIMING = watch.Timing(silence=100.0, cap=5.0, grace=math.inf)
 """A person is waiting: it is tried again within seconds. What was known is kept, and its age is shown."""
 _PATIENCE = 5.0
 """Seconds. A watch that is cut goes on in less; only what lasts longer is called a loss of the connection."""
-_DENIED = 10.0
-"""Seconds. A server that is being replaced may refuse good credentials for a moment."""
 _ANEW = 15.0
 """Seconds after which it is judged again without news: a Lease that is no longer renewed is no event."""
-_FIRST = 15.0
-"""Seconds that the first reading of what a request needs may take before it is shown without that."""
 _TICK, _SHORTEST = 1.0, 0.25
 """Seconds between two drawings: without news, and at least."""
 
@@ -54,7 +48,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     connection.interruption.text = "watch again with: oc topology status --watch"
     form = "text" if options.output == "wide" else options.output
     draws = form == "text" and display.can_draw(sys.stdout, os.environ)
-    following = Following(connection, transitions, options.operator_namespace, draws=draws)
+    following = Following(connection, transitions, draws=draws)
     if draws:
         await following.show(display.screen(sys.stdout, whole=options.output == "wide"))
     await following.show(contextlib.nullcontext(display.Lines(sys.stdout, sys.stderr, form).show))
@@ -68,12 +62,10 @@ def _record(known: facts.Facts) -> TopologyTransition | None:
 class Following:
     """The watches, and what follows. Without `draws` only news is shown, a new phase once all that it needs is read."""
 
-    def __init__(
-        self, connection: cluster.Connection, transitions: load.Transitions, namespace: str, *, draws: bool
-    ) -> None:
+    def __init__(self, connection: cluster.Connection, transitions: load.Transitions, *, draws: bool) -> None:
         self._news = asyncio.Event()
-        self._connection, self._transitions, self._namespace = connection, transitions, namespace
-        self._draws, self._source = draws, cluster.lease(namespace)
+        self._connection, self._transitions, self._draws = connection, transitions, draws
+        self._source = cluster.lease(connection.namespace)
         sources = (*catalog.watched(transitions), self._source)
         self._watches = watches.Watches(connection.client, self._news.set, sources=sources, timing=TIMING)
         self._looking: asyncio.Task[None] | None = None
@@ -149,10 +141,9 @@ class Following:
         await self._read_installed()
 
     async def _read_installed(self) -> None:
+        self._watches.installed = facts.Installed()
         if _record(self._watches.known()) is None:
             self._watches.installed = await live_reads.read(self._connection.client, catalog.Sources.installed)
-        else:
-            self._watches.installed = facts.Installed()
 
     async def _judge(self, now: datetime) -> None:
         known = self._watches.known()
@@ -164,14 +155,14 @@ class Following:
         if needs and not self._watches.is_open:
             self._watches.open()
             if not self._draws:
+                # With what has not come by then it is shown without that.
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_FIRST):
+                    async with asyncio.timeout(15.0):
                         await self._watches.first_answers()
         elif self._watches.is_open and not needs:
             await self._watches.close()
-        seen = cluster.assembled(
-            self._watches.known(), self._source.of(self._watches.known()), wanted, self._namespace, now
-        )
+        known = self._watches.known()
+        seen = cluster.assembled(self._connection, known, self._source.of(known), wanted, now)
         self._answer = status.answer(seen, self._transitions, self._looked)
         self._look_again(seen)
 
@@ -184,7 +175,7 @@ class Following:
 
         async def look() -> None:
             with contextlib.suppress(errors.PluginError):
-                snapshot = await cluster.present(self._connection, self._transitions, self._namespace)
+                snapshot = await cluster.present(self._connection, self._transitions)
                 self._looked = status.evaluated(snapshot, self._transitions)
             self._news.set()
 
@@ -206,8 +197,9 @@ class Following:
         clock = asyncio.get_running_loop().time()
         if self._denied_at is None:
             self._denied_at = clock
-        elif clock - self._denied_at >= _DENIED:
-            # Asked plainly once more, which says what is wrong; if nothing is, only watching is refused.
+        elif clock - self._denied_at >= 10.0:
+            # A server that is being replaced may refuse good credentials for a moment; by now it is asked plainly once
+            # more, which says what is wrong; if nothing is, only watching is refused.
             await cluster.infrastructure(self._connection)
             if isinstance(trouble, kube.Forbidden):
                 raise self._unwatchable(trouble)

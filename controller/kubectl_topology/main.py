@@ -22,7 +22,7 @@ from . import arguments, errors
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from topology_controller.definitions import load
 
@@ -30,8 +30,6 @@ _JUDGING = frozenset({"plan", "set", "graph", "status"})
 """Verbs that say what the operator would say: they ask as it is configured to ask."""
 _ALSO_ALONE = frozenset({"explain", "version"})
 """Verbs that have something to print where no cluster can be read."""
-_BROKEN_PIPE = 141
-"""A shell's exit code for a program that was ended by SIGPIPE: the reader has gone."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -45,17 +43,15 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write("\n" * sys.stderr.isatty())
         errors.complain("; ".join(filter(None, ("interrupted", interrupted.text))))
         return errors.ExitCode.INTERRUPTED
-    except errors.PluginError as error:
-        errors.complain(str(error))
-        return errors.ExitCode.FAILED
     except errors.InputError as error:
         for problem in error.problems:
             errors.complain(problem)
         return error.code
     except BrokenPipeError:
-        # Whatever is still buffered has no reader; the interpreter would complain about it at its end.
+        # Whatever is still buffered has no reader; the interpreter would complain about it at its end. A shell has this
+        # exit code for a program that was ended by SIGPIPE.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
+        return 141
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -99,12 +95,12 @@ def _given(options: argparse.Namespace) -> load.Transitions:
         transitions = load.load(options.transitions_dir or bindata.root() / "transitions")
     except load.DefinitionError as error:
         raise errors.InputError(str(error).splitlines(), errors.ExitCode.USAGE) from error
-    if getattr(options, "filename", None) is not None:
+    if (filename := getattr(options, "filename", None)) is not None:
         from . import manifest
 
-        if options.filename != manifest.STANDARD_INPUT and not pathlib.Path(options.filename).exists():
-            raise errors.InputError([f"-f: {options.filename} does not exist"], errors.ExitCode.USAGE)
-        options.manifest = manifest.read(options.filename)
+        if filename != manifest.STANDARD_INPUT and not pathlib.Path(filename).exists():
+            raise errors.InputError([f"-f: {filename} does not exist"], errors.ExitCode.USAGE)
+        options.manifest = manifest.read(filename)
     if options.must_gather is not None:
         from . import must_gather
 
@@ -124,11 +120,9 @@ async def _verb(options: argparse.Namespace, transitions: load.Transitions, inte
         if options.verb in _JUDGING:
             # What keeps everything from being asked is reported alone, in one line.
             connection.first = await cluster.infrastructure(connection)
-            transitions = await cluster.configured(connection, options.operator_namespace, transitions, errors.complain)
+            transitions = await cluster.configured(connection, transitions)
         name = ".live" if getattr(options, "watch", False) else f".commands.{options.verb}"
-        command = importlib.import_module(name, __package__)
-        run: Callable[[cluster.Connection, argparse.Namespace, load.Transitions], Awaitable[int]] = command.run
-        code = await run(connection, options, transitions)
+        code: int = await importlib.import_module(name, __package__).run(connection, options, transitions)
         for older in options.archive.older.values() if options.archive is not None else ():
             errors.complain(older)
         return code

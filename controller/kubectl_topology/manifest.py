@@ -1,9 +1,8 @@
 """`plan -f FILE|-`: what the manifest of Infrastructure `cluster` in a file, or in a stream, asks for.
 
 YAML or JSON, several documents, lists. Only a document that says `kind: Infrastructure` is taken apart, so others may
-be large, or templates. There may be several manifests, as long as they agree. What the API server would refuse or drop
-is reported with file and line. Who owns the field in Git also cancels the request there, so a manifest without it is an
-answer, not an error.
+be large, or templates. What the API server would refuse or drop is reported with file and line. Who owns the field in
+Git also cancels the request there, so a manifest without it is an answer, not an error.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import itertools
 import pathlib
 import re
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 import yaml
 
@@ -52,9 +51,12 @@ def read(source: str) -> answers.Manifest:
         if problem:
             problems.append(f"{place}:{above + line}: {problem}")
         for node in _infrastructures(document):
+            name, version = _string(_get(_get(node, "metadata"), "name")) or "", _string(_get(node, "apiVersion")) or ""
             faults = [f"{place}:{above + _line(faulty)}: {problem}" for faulty, problem in _faults(node)]
             desired = _get(_get(node, "spec"), "desiredTopology")
-            if why := _another(node):
+            if (name, version) != ("cluster", _API_VERSION):
+                why = f"has apiVersion {yaml_files.quote(version)}, not {_API_VERSION}"
+                why = why if name == "cluster" else f"is an Infrastructure named {yaml_files.quote(name)}, not cluster"
                 skipped.append({"file": f"{place}:{above + _line(node)}", "why": why})
             elif faults:
                 problems += faults
@@ -121,7 +123,6 @@ def _parsed(text: str) -> tuple[yaml.Node | None, int, str]:
 
 
 def _infrastructures(document: yaml.Node | None) -> Iterator[yaml.MappingNode]:
-    """Every Infrastructure of our API group in a document, or in the list that it is."""
     nodes: list[yaml.Node | None] = [document]
     if _string(_get(document, "apiVersion")) == _LISTS.get(_string(_get(document, "kind")) or "", "no list"):
         items = _get(document, "items")
@@ -130,14 +131,6 @@ def _infrastructures(document: yaml.Node | None) -> Iterator[yaml.MappingNode]:
         group = (_string(_get(node, "apiVersion")) or "").partition("/")[0]
         if isinstance(node, yaml.MappingNode) and _string(_get(node, "kind")) == "Infrastructure" and group == _GROUP:
             yield node
-
-
-def _another(node: yaml.MappingNode) -> str:
-    """Why this Infrastructure is not the one that is meant; empty when it is."""
-    name, version = _string(_get(_get(node, "metadata"), "name")) or "", _string(_get(node, "apiVersion")) or ""
-    if name != "cluster":
-        return f"is an Infrastructure named {yaml_files.quote(name)}, not cluster"
-    return "" if version == _API_VERSION else f"has apiVersion {yaml_files.quote(version)}, not {_API_VERSION}"
 
 
 def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
@@ -153,10 +146,9 @@ def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
                 yield key, f"{where}the key {yaml_files.quote(text)} stands here twice"
             else:
                 keys.add(text)
-    if spec is not None and not _is_null(spec) and not isinstance(spec, yaml.MappingNode):
+    if _is_there(spec) and not isinstance(spec, yaml.MappingNode):
         yield spec, f"spec is {_described(spec)}; wanted a mapping"
-    desired = _get(spec, "desiredTopology")
-    if desired is not None and not _is_null(desired):
+    if _is_there(desired := _get(spec, "desiredTopology")):
         text = _string(desired)
         try:
             if text is None:
@@ -165,7 +157,7 @@ def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
                 arguments.target(text)
         except argparse.ArgumentTypeError as error:
             yield desired, f"spec.desiredTopology: {error}"
-    if status is not None and not _is_null(status) and status.value:
+    if _is_there(status) and status.value:
         yield status, "sets status, which an apply does not write: the operators do. Remove it from the manifest"
 
 
@@ -182,8 +174,8 @@ def _string(node: yaml.Node | None) -> str | None:
     return str(node.value) if isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}str" else None
 
 
-def _is_null(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
+def _is_there(node: yaml.Node | None) -> TypeGuard[yaml.Node]:
+    return node is not None and node.tag != f"{_TAG}null"
 
 
 def _described(node: yaml.Node) -> str:

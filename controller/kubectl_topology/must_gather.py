@@ -1,14 +1,11 @@
 """`--must-gather DIR|FILE`: what `oc adm must-gather` or `oc adm inspect` has collected, in the place of a cluster.
 
-`Archive` has the two methods of the client that a verb reads with. Below each root are cluster-scoped-resources/GROUP
-and namespaces/NAMESPACE/GROUP (`core` is the core group) with PLURAL.yaml, a list as the server sent it, and
-PLURAL/NAME.yaml; beside them `timestamp` (a line at the begin and the end of each inspect), gather.logs, `version` and
-aggregated-discovery-apis.yaml. Sources: openshift/oc pkg/cli/admin/inspect and pkg/cli/admin/mustgather/mustgather.go
-(6b8e30c5), openshift/must-gather collection-scripts/gather (16ac27ee).
-
-Of several copies the one with the highest resourceVersion counts. What is not in there does not exist only where the
-archive proves that (`Root.lacks`, `Root.proves`); otherwise it is `NOT_COLLECTED`, which is Unknown. The time of an
-archive is when its Leases were read (the newest renewTime, within the last run), so that ages are right.
+Below each root are cluster-scoped-resources/GROUP and namespaces/NAMESPACE/GROUP (`core` is the core group) with
+PLURAL.yaml, a list as the server sent it, and PLURAL/NAME.yaml; beside them `timestamp` (a line at the begin and the
+end of each inspect), gather.logs, `version` and aggregated-discovery-apis.yaml. Sources: openshift/oc
+pkg/cli/admin/inspect, pkg/cli/admin/mustgather/mustgather.go (6b8e30c5), openshift/must-gather
+collection-scripts/gather (16ac27ee). Of several copies the newest counts. What is not in there does not exist only
+where the archive proves that, else it is Unknown. Its time is when its Leases were read, so that ages are right.
 """
 
 from __future__ import annotations
@@ -126,10 +123,8 @@ class Root:
         if not resource.group or any(place[:2] == kind for place in self.places):
             return False
         with contextlib.suppress(*_FOREIGN):
-            groups = {
-                group["metadata"]["name"]: group["versions"] for group in _parsed(self.beside[_DISCOVERY])["items"]
-            }
-            versions = groups.get(resource.group, [])
+            listed = _parsed(self.beside[_DISCOVERY])["items"]
+            versions = {each["metadata"]["name"]: each["versions"] for each in listed}.get(resource.group, [])
             plurals = [item["resource"] for version in versions for item in version.get("resources") or []]
             return resource.plural not in plurals and all(version["freshness"] == "Current" for version in versions)
         return False

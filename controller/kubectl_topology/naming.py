@@ -2,11 +2,9 @@
 
 kubectl and oc replace themselves with a plugin (exec), so its parent is the shell. What is left of them is `_`, in
 which bash and zsh put the file of the command that was typed; a client that starts a plugin as a child is its parent.
-Who called neither has typed the name of this program.
 
-Commands are written everywhere as `oc topology ...` and `oc ...`; `Caller.command` makes of one what fits. Sentences of
-the operator have commands in them: `COMMAND` finds those, so that they are translated and no line ends within one.
-Nothing is decided by what it finds.
+Commands are written everywhere as `oc topology ...` and `oc ...`; `Caller.command` makes of one what fits. `COMMAND`
+finds those in sentences, so that they are translated and no line ends within one; nothing is decided by it.
 """
 
 from __future__ import annotations
@@ -77,10 +75,7 @@ class Caller:
 
 
 def fitting(environ: Mapping[str, str], parent: str, which: Callable[[str], str | None] = shutil.which) -> Caller:
-    """The names that fit a process with this environment, whose parent runs a program of that name.
-
-    That may be `kubectl.exe`, or `kubectl-1.32` beside other versions; but not `kubectl-topology`, which is a plugin.
-    """
+    """The names that fit this environment and parent: `kubectl.exe`, or `kubectl-1.32`, but not `kubectl-topology`."""
     words = (pathlib.PurePath(environ.get("_", "")).name, parent)
     match = next(filter(None, map(_CLIENT.fullmatch, words)), None)
     called = None if match is None else match[1]

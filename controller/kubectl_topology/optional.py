@@ -2,19 +2,19 @@
 
 It needs no list of operators. One that may not read Infrastructure does not go by it; a Lease of 270 s shows one that
 chose its times on a single node; a process that was started after the change has read the new topology. What none of
-this shows is in `bindata/optional-operators.yaml`. All others are not known, and that is never called fine. `Reader`
-asks with the rights of the caller; `verdicts` is pure. No check waits for any of it.
+this shows is in `bindata/optional-operators.yaml`. All others are not known, and that is never called fine. It is read
+with the rights of the caller, and no check waits for any of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from topology_api import served
 from topology_controller import shell
 from topology_controller.checks import advisories
 from topology_controller.checks.result import listed
@@ -34,14 +34,11 @@ if TYPE_CHECKING:
     from . import consistency
     from .document import Document
 
-_GROUP: Final = "operators.coreos.com"
-_VERSIONS = resources.Resource(_GROUP, "v1alpha1", "clusterserviceversions", "ClusterServiceVersion", namespaced=True)
+_VERSIONS = resources.Resource(
+    "operators.coreos.com", "v1alpha1", "clusterserviceversions", "ClusterServiceVersion", namespaced=True
+)
 _PODS = resources.Resource("", "v1", "pods", "Pod", namespaced=True)
 _REVIEWS = resources.Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
-_ACCOUNTS: Final = "system:serviceaccounts"
-_AT_ONCE: Final = 4
-_PAGE: Final = 10
-"""ClusterServiceVersions in one answer: each may have a megabyte."""
 _SKEW: Final = timedelta(seconds=30)
 """By how much the clock of a node may be ahead: what was started just after the change may be older."""
 _WORDS: Final[dict[answers.Goes, str]] = {
@@ -53,18 +50,18 @@ _WORDS: Final[dict[answers.Goes, str]] = {
     "DoesNotRead": "Does not read",
 }
 """Verdicts as people read them. The first that holds for a Deployment of an operator is that of the operator."""
+_ORDER: Final = list[answers.Goes](_WORDS)
 _IN_ORDER: Final = frozenset({"Follows", "DoesNotRead"})
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """A pod. `started` is when the oldest of its containers was, None where none has been."""
 
     name: str
     started: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Deployment:
     """A Deployment of an operator. `may_read`: may its ServiceAccount read Infrastructure, as far as that is known?"""
 
@@ -75,8 +72,7 @@ class Deployment:
     processes: facts.Fact[tuple[facts.Fact[Process], ...]] = facts.NOT_READ
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(NamedTuple):
     """A ClusterServiceVersion, in the namespace that it was installed in."""
 
     name: str
@@ -84,24 +80,13 @@ class Operator:
     deployments: tuple[Deployment, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What was read. `asked`: has the API server said what ServiceAccounts may, or is only their bundle known?"""
-
-    operators: tuple[facts.Fact[Operator], ...]
-    leases: facts.Fact[tuple[facts.Fact[facts.LeaderLease], ...]] = facts.NOT_READ
-    asked: bool = True
-    unread: list[answers.Unread] = field(default_factory=list)
-
-
 def operator(raw: dict[str, Any]) -> Operator:
     """ClusterServiceVersion (operators.coreos.com/v1alpha1): its Deployments, and what their ServiceAccounts may."""
     install = fields.mapping(raw, "spec.install.spec")
     # With an OperatorGroup for all namespaces `permissions` become a ClusterRole too.
     grants = [*fields.items(install, "clusterPermissions"), *fields.items(install, "permissions")]
-    readers = {
-        fields.text(grant, "serviceAccountName") for grant in grants if any(map(_reads, fields.items(grant, "rules")))
-    }
+    grants = [grant for grant in grants if any(map(_reads, fields.items(grant, "rules")))]
+    readers = {fields.text(grant, "serviceAccountName") for grant in grants}
     deployments = []
     for item in fields.items(install, "deployments"):
         account = fields.text(item, "spec.template.spec.serviceAccountName") or "default"
@@ -128,81 +113,116 @@ def process(raw: dict[str, Any]) -> Process:
 
 
 class Reader:
-    """Reads it once. Pods are read `after` a change only."""
+    """Reads it once, and keeps what could not be read. Pods are read `since` a change only; None: there is none."""
 
-    def __init__(self, connection: cluster.Connection, matrix: matrices.Matrix, *, after: bool) -> None:
-        self._client = connection.client
-        self._matrix = matrix
-        self._after = after
-        self._lanes = asyncio.Semaphore(_AT_ONCE)
+    def __init__(self, connection: cluster.Connection, matrix: matrices.Matrix, since: datetime | None) -> None:
+        self._client, self._matrix, self._since, self._now = connection.client, matrix, since, connection.now
+        self._lanes = asyncio.Semaphore(4)
         self._refused: kube.KubeError | None = None
-        self._unread: dict[str, answers.Unread] = {}
+        self.unread: dict[str, answers.Unread] = {}
 
-    async def read(self) -> Reading | None:
-        """Read everything; None where OLM is not."""
-        selection = resources.Selection(_VERSIONS, label_selector="!olm.copiedFrom", page=_PAGE, optional=True)
+    async def verdicts(self) -> list[answers.OptionalOperator] | None:
+        """One verdict about each operator, what is to be done first; None where OLM is not."""
+        # Each may have a megabyte.
+        selection = resources.Selection(_VERSIONS, label_selector="!olm.copiedFrom", page=10, optional=True)
         versions = await self._list(catalog.Source(selection, operator))
         if isinstance(versions, facts.Unobserved):
-            return None if versions.missing else Reading((), unread=list(self._unread.values()))
-        leases, *operators = await asyncio.gather(
-            self._list(catalog.Sources.leader_leases), *map(self._whole, versions)
-        )
+            return None if versions.missing else []
+        for item in versions:
+            if isinstance(item, facts.Unobserved):
+                self.unread[item.what] = {"what": item.what, "why": item.why, "right": None}
+        operators: list[Operator] = facts.readable(versions)
+        wholes = [self._complete(item.namespace, each) for item in operators for each in item.deployments]
+        leases, *_ = await asyncio.gather(self._list(catalog.Sources.leader_leases), *wholes)
         if (refused := self._refused) is not None:
             fact = live.unobserved(_REVIEWS.label, refused)
             right = f"create {_REVIEWS.label}" if fact.kind is facts.Kind.FORBIDDEN else None
-            self._unread[fact.what] = {"what": fact.what, "why": fact.why, "right": right}
-        return Reading(tuple(operators), leases, refused is None, list(self._unread.values()))
+            self.unread[fact.what] = {"what": fact.what, "why": fact.why, "right": right}
+        held = None if isinstance(leases, facts.Unobserved) else advisories.of_single_node(leases, self._now)
+        items = [self._verdict(item, held) for item in operators]
+        return sorted(items, key=lambda each: (_ORDER.index(each["verdict"]), each["name"]))
 
     async def _list(self, source: catalog.Source) -> Any:
         async with self._lanes:
             fact = await live.read(self._client, source)
         if isinstance(fact, facts.Unobserved) and not fact.missing:
-            self._unread[source.what] = cluster.with_right(fact, source.selection)[1]
+            self.unread[source.what] = cluster.with_right(fact, source.selection)[1]
         return fact
 
-    async def _whole(self, item: facts.Fact[Operator]) -> facts.Fact[Operator]:
-        if isinstance(item, facts.Unobserved):
-            self._unread[item.what] = {"what": item.what, "why": item.why, "right": None}
-            return item
-        every = await asyncio.gather(*(self._deployment(item, each) for each in item.deployments))
-        return dataclasses.replace(item, deployments=tuple(every))
-
-    async def _deployment(self, item: Operator, deployment: Deployment) -> Deployment:
-        allowed = deployment.may_read or await self._may(item.namespace, deployment.account)
-        deployment = dataclasses.replace(deployment, may_read=allowed)
-        if not self._after or not deployment.selector or not (allowed or _row(self._matrix, deployment)):
-            return deployment
-        selection = resources.Selection(_PODS, item.namespace, label_selector=deployment.selector)
-        return dataclasses.replace(deployment, processes=await self._list(catalog.Source(selection, process)))
+    async def _complete(self, namespace: str, deployment: Deployment) -> None:
+        deployment.may_read = deployment.may_read or await self._may(namespace, deployment.account)
+        concerns = deployment.may_read or self._row(deployment) is not None
+        if self._since is not None and deployment.selector and concerns:
+            selection = resources.Selection(_PODS, namespace, label_selector=deployment.selector)
+            deployment.processes = await self._list(catalog.Source(selection, process))
 
     async def _may(self, namespace: str, account: str) -> bool:
+        user, every = f"system:serviceaccount:{namespace}:{account}", "system:serviceaccounts"
+        groups = [every, f"{every}:{namespace}", "system:authenticated"]
         for verb in ("get", "list"):
+            asked = {"group": catalog.CONFIG, "resource": "infrastructures", "name": "cluster", "verb": verb}
+            spec = {"user": user, "groups": groups, "resourceAttributes": asked}
+            body = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "spec": spec}
             async with self._lanes:
                 if self._refused is not None:
                     return False
                 try:
-                    review = await self._client.create(_REVIEWS, _review(namespace, account, verb))
+                    review = await self._client.create(_REVIEWS, body)
                 except kube.KubeError as error:
                     self._refused = error
                     return False
-            status = review.get("status")
-            if isinstance(status, dict) and status.get("allowed") is True:
+            if served.mapping(review.get("status")).get("allowed") is True:
                 return True
         return False
 
+    def _row(self, deployment: Deployment) -> matrices.OptionalOperator | None:
+        return next((row for row in self._matrix.optional_operators if row.deployment == deployment.name), None)
 
-def _review(namespace: str, account: str, verb: str) -> dict[str, Any]:
-    attributes = {"group": catalog.CONFIG, "resource": "infrastructures", "name": "cluster", "verb": verb}
-    spec = {
-        "user": f"system:serviceaccount:{namespace}:{account}",
-        "groups": [_ACCOUNTS, f"{_ACCOUNTS}:{namespace}", "system:authenticated"],
-        "resourceAttributes": attributes,
-    }
-    return {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "spec": spec}
+    def _verdict(self, item: Operator, leases: list[facts.LeaderLease] | None) -> answers.OptionalOperator:
+        every = [self._judged(item, each, leases) for each in item.deployments]
+        verdict: answers.Goes = min((each[0] for each in every), key=_ORDER.index, default="NotKnown")
+        texts = [text for each, text, _ in every if each == verdict] or ["its ClusterServiceVersion has no Deployment"]
+        cures = [cure for each, _, cure in every if each == verdict and cure]
+        return {
+            "name": item.name,
+            "namespace": item.namespace,
+            "verdict": verdict,
+            "message": "; ".join(dict.fromkeys(texts)),
+            "command": " && ".join(dict.fromkeys(cures)),
+        }
 
-
-def _row(matrix: matrices.Matrix, deployment: Deployment) -> matrices.OptionalOperator | None:
-    return next((row for row in matrix.optional_operators if row.deployment == deployment.name), None)
+    def _judged(
+        self, item: Operator, deployment: Deployment, leases: list[facts.LeaderLease] | None
+    ) -> tuple[answers.Goes, str, str]:
+        """Verdict, message and command. `leases` None: they could not be read."""
+        name, since, row = deployment.name, self._since, self._row(deployment)
+        every = deployment.processes if isinstance(deployment.processes, tuple) else ()
+        processes = facts.readable(every)
+        cure = shell.command("oc -n {} get deployment {} -o yaml", item.namespace, name)
+        if deployment.selector:
+            cure = shell.command("oc -n {} delete pod -l {}", item.namespace, deployment.selector)
+        if row is not None and row.reads == "oneNode":
+            return "OneNodeOnly", f"{name}: {row.matters}", row.cure(item.namespace)
+        late = [each.name for each in processes if each.started and since and each.started <= since + _SKEW]
+        if since is not None and processes and not late and len(processes) == len(every):
+            return "Follows", "its pods were started after the change", ""
+        pod = re.compile(rf"{re.escape(name)}-[a-z0-9]+-[a-z0-9]+")
+        for lease in leases or ():
+            if lease.namespace == item.namespace and pod.fullmatch(lease.holder.partition("_")[0]):
+                until = f"until {name} is started again after the change, a takeover takes up to 330 s instead of 163 s"
+                return "Restart", f"Lease {lease.name} lasts 270 s, as on a single node: {until}", cure
+        if row is not None:
+            return "ReadAtStart", f"{name}: {row.matters}", cure
+        if not deployment.may_read:
+            alone = "" if self._refused is None else ", by its ClusterServiceVersion alone"
+            return "DoesNotRead", f"its ServiceAccounts may not read Infrastructure{alone}", ""
+        when = "restart it after the change when it suits"
+        if since is not None:
+            older = f"{listed(late)} was started before the change"
+            older = older if late else "when its pods were started is not known"
+            when = f"{older}. Restart it when it suits"
+        unseen = ", and Leases could not be read" if leases is None else ""
+        return "NotKnown", f"{name} may read Infrastructure{unseen}: {when}", cure
 
 
 def changed(snapshot: cluster.Snapshot) -> datetime | None:
@@ -214,65 +234,6 @@ def changed(snapshot: cluster.Snapshot) -> datetime | None:
     return last.admitted_time if last is not None and last.target == records.pair(snapshot.infrastructure) else None
 
 
-def verdicts(
-    reading: Reading, matrix: matrices.Matrix, since: datetime | None, now: datetime
-) -> list[answers.OptionalOperator]:
-    """One verdict about each operator, what is to be done first. `since`: when the topology changed; None: not yet."""
-    leases = [] if isinstance(reading.leases, facts.Unobserved) else advisories.of_single_node(reading.leases, now)
-    order, items = list[answers.Goes](_WORDS), list[answers.OptionalOperator]()
-    for item in facts.readable(reading.operators):
-        every = [_judged(item, each, reading, leases, _row(matrix, each), since) for each in item.deployments]
-        verdict: answers.Goes = min((each[0] for each in every), key=order.index, default="NotKnown")
-        texts = [text for each, text, _ in every if each == verdict] or ["its ClusterServiceVersion has no Deployment"]
-        cures = [cure for each, _, cure in every if each == verdict and cure]
-        items.append({
-            "name": item.name,
-            "namespace": item.namespace,
-            "verdict": verdict,
-            "message": "; ".join(dict.fromkeys(texts)),
-            "command": " && ".join(dict.fromkeys(cures)),
-        })  # fmt: skip
-    return sorted(items, key=lambda each: (order.index(each["verdict"]), each["name"]))
-
-
-def _judged(  # noqa: PLR0913, PLR0917 - everything that there is to go by
-    item: Operator,
-    deployment: Deployment,
-    reading: Reading,
-    leases: list[facts.LeaderLease],
-    row: matrices.OptionalOperator | None,
-    since: datetime | None,
-) -> tuple[answers.Goes, str, str]:
-    """Verdict, message and command."""
-    name = deployment.name
-    every = deployment.processes if isinstance(deployment.processes, tuple) else ()
-    processes = facts.readable(every)
-    cure = shell.command("oc -n {} get deployment {} -o yaml", item.namespace, name)
-    if deployment.selector:
-        cure = shell.command("oc -n {} delete pod -l {}", item.namespace, deployment.selector)
-    if row is not None and row.reads == "oneNode":
-        return "OneNodeOnly", f"{name}: {row.matters}", row.cure(item.namespace)
-    late = [each.name for each in processes if each.started and since and each.started <= since + _SKEW]
-    if since is not None and processes and not late and len(processes) == len(every):
-        return "Follows", "its pods were started after the change", ""
-    pod = re.compile(rf"{re.escape(name)}-[a-z0-9]+-[a-z0-9]+")
-    for lease in leases:
-        if lease.namespace == item.namespace and pod.fullmatch(lease.holder.partition("_")[0]):
-            until = f"until {name} is started again after the change, a takeover takes up to 330 s instead of 163 s"
-            return "Restart", f"Lease {lease.name} lasts 270 s, as on a single node: {until}", cure
-    if row is not None:
-        return "ReadAtStart", f"{name}: {row.matters}", cure
-    if not deployment.may_read:
-        alone = "" if reading.asked else ", by its ClusterServiceVersion alone"
-        return "DoesNotRead", f"its ServiceAccounts may not read Infrastructure{alone}", ""
-    when = "restart it after the change when it suits"
-    if since is not None:
-        older = f"{listed(late)} was started before the change" if late else "when its pods were started is not known"
-        when = f"{older}. Restart it when it suits"
-    unseen = ", and Leases could not be read" if isinstance(reading.leases, facts.Unobserved) else ""
-    return "NotKnown", f"{name} may read Infrastructure{unseen}: {when}", cure
-
-
 async def add(
     answer: answers.Plan | answers.Status | consistency.Audit,
     connection: cluster.Connection,
@@ -281,10 +242,10 @@ async def add(
 ) -> None:
     """Add the verdicts to an answer, and what could not be read. Nothing where OLM is not, or of an archive."""
     if connection.collected is None:
-        reading = await Reader(connection, matrix, after=since is not None).read()
-        if reading is not None:
-            answer["optionalOperators"] = verdicts(reading, matrix, since, connection.now)
-            answer["unread"] = [*answer["unread"], *(each for each in reading.unread if each not in answer["unread"])]
+        reader = Reader(connection, matrix, since)
+        if (items := await reader.verdicts()) is not None:
+            answer["optionalOperators"] = items
+            answer["unread"] += [each for each in reader.unread.values() if each not in answer["unread"]]
 
 
 def show(document: Document, items: list[answers.OptionalOperator], *, brief: bool = False) -> None:
@@ -292,18 +253,13 @@ def show(document: Document, items: list[answers.OptionalOperator], *, brief: bo
     rows: list[Row] = []
     wide = max((len(_WORDS[item["verdict"]]) for item in items), default=0)
     for verdict, word in _WORDS.items():
-        some = [item for item in items if item["verdict"] == verdict]
-        names = [item["name"] for item in some]
-        if brief or (verdict in _IN_ORDER and not document.whole):
-            if some and not (brief and verdict in _IN_ORDER):
-                rows.append(
-                    Row(
-                        (word if brief else f"{word:<{wide}}", listed(names, 3 if brief else len(names))),
-                        lines=1 if brief else None,
-                    )
-                )
-            continue
-        for item in some:
-            rows.append(Row((f"{word:<{wide}}", f"{item['namespace']}/{item['name']}: {item['message']}")))
+        some, in_order = [item for item in items if item["verdict"] == verdict], verdict in _IN_ORDER
+        padded, names = f"{word:<{wide}}", [item["name"] for item in some]
+        if brief and some and not in_order:
+            rows.append(Row((word, listed(names, 3)), lines=1))
+        elif not brief and some and in_order and not document.whole:
+            rows.append(Row((padded, ", ".join(names))))
+        for item in () if brief or (in_order and not document.whole) else some:
+            rows.append(Row((padded, f"{item['namespace']}/{item['name']}: {item['message']}")))
             rows += [command(item["command"], 4)] if item["command"] else []
     document.add("Operators installed by OLM", rows)

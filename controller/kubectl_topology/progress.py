@@ -1,9 +1,8 @@
 """`status` for people: how far it is. The live view cuts it off below, so the most important stands first. Pure.
 
 The first line says how far it is, since when, what is waited for, and what to do next, with a command last, so that it
-can be copied. It is made of the answer alone, so it is in `-o json` too; `decide.assessment` says the same without the
-time that has passed. The screen has each thing once: what is missing is a row, what is met a number. `-o wide` has
-every message and command.
+can be copied. It is in `-o json` too; `decide.assessment` says the same without the time that has passed. The screen
+has each thing once: what is missing is a row, what is met a number. `-o wide` has every message and command.
 """
 
 from __future__ import annotations
@@ -28,13 +27,6 @@ if TYPE_CHECKING:
     from .document import Document
 
 _UNITS: Final = ((" s", 1, 120), (" min", 60, 7200), (" h", 3600, 172800))
-_LONGEST: Final = 200
-"""Characters of a command in the first line; a longer one stands below, with its advisory."""
-_IDLE: Final = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
-_CONDITIONS: Final = {"Stuck": "TransitionStuck"}
-"""The reason with which a condition says the same as a problem, where it is another one."""
-_OF_CHECKS: Final = frozenset({"Stuck", "TransitionStuck", "Blocked"})
-"""Reasons whose message repeats what is not met."""
 _DANGER: Final = 4
 """Lines of one of the paragraphs that a screen begins with."""
 
@@ -57,7 +49,7 @@ def _progress(answer: answers.Status, now: datetime, *, rows: bool) -> str:
     phase, progress, transition = answer["phase"], answer["progress"], answer["transition"]
     if phase is None:
         return f"{_request(answer)}; the operator has recorded nothing yet"
-    if phase in _IDLE:
+    if phase in {Phase.IDLE, Phase.UNSUPPORTED}:
         return _idle(answer, now, rows=rows)
     requested = "" if transition is None else transition["requested"] or answer["since"] or ""
     if phase == Phase.COMPLETED:
@@ -94,14 +86,13 @@ def _converging(answer: answers.Status, now: datetime) -> str:
 
 
 def _idle(answer: answers.Status, now: datetime, *, rows: bool) -> str:
-    parts = [
-        f"No transition leads to {answer['desired']}" if answer["phase"] == Phase.UNSUPPORTED else _request(answer)
-    ]
+    is_unsupported = answer["phase"] == Phase.UNSUPPORTED
+    parts = [f"No transition leads to {answer['desired']}" if is_unsupported else _request(answer)]
     if (last := answer["lastTransition"]) is not None:
         when = _ended(" ", last["admitted"], last["completed"])
         without = f", without {', '.join(last['accepted'])}" if last["accepted"] else ""
         parts.append(f"last transition: {last['name']}{when}{without}")
-    if not rows and answer["available"] and (answer["desired"] is None or answer["phase"] == Phase.UNSUPPORTED):
+    if not rows and answer["available"] and (answer["desired"] is None or is_unsupported):
         parts.append(_available(answer["available"], now))
     return "; ".join(parts)
 
@@ -135,7 +126,8 @@ def _action(answer: answers.Status, *, rows: bool) -> str:
     if not steps:
         return ""
     count = f"1 action {kind}" if len(steps) == 1 else f"{len(steps)} actions {kind}, first"
-    if 0 < len(steps[0]["command"]) <= _LONGEST:
+    # A longer one stands below, with its advisory.
+    if 0 < len(steps[0]["command"]) <= 200:
         return f"{count}: {steps[0]['command']}"
     return "" if rows else f"{count}: see {steps[0]['name']}"
 
@@ -169,8 +161,8 @@ def add_status(document: Document, answer: answers.Status, now: datetime | None 
     """`status`: the danger, how far it is, what is missing, what is left to do. With `now` (UTC) ages count on."""
     clock, failing = now or datetime.fromisoformat(answer["evaluated"]), _failing(answer)
     for reason, text in _troubles(answer):
-        # Of what is not met there are rows.
-        if reason not in _OF_CHECKS or not failing:
+        # Of what is not met, which these repeat, there are rows.
+        if reason not in {"Stuck", "TransitionStuck", "Blocked"} or not failing:
             document.add("", [Row((f"{reason}: {text}" if document.whole else text,), 0, lines=_DANGER)])
     first = line(answer, clock, rows=not document.whole)
     document.add("", [first])
@@ -227,16 +219,10 @@ def _add_fields(document: Document, answer: answers.Status, clock: datetime) -> 
         met.append(f"{ready} of {len(nodes)} control-plane nodes Ready")
     if members := answer["etcd"]["items"]:
         met.append(f"{sum(member['role'] == 'voter' for member in members)} etcd voters")
-    rows = [
-        *sections.place(answer["cluster"]),
-        ("Set by", answer["topologyWriter"] or "" if whole else ""),
-        ("Request", request),
-        ("Operator", sections.running(operator) if whole or operator["state"] != "Running" else ""),
-        ("Phase", state),
-        ("Deadline", deadline),
-        ("Met", ", ".join(met)),
-    ]
-    sections.fields(document, rows)
+    writer, runs = answer["topologyWriter"] or "" if whole else "", operator["state"] == "Running"
+    leads = sections.running(operator) if whole or not runs else ""
+    rows = [("Set by", writer), ("Request", request), ("Operator", leads), ("Phase", state), ("Deadline", deadline)]
+    sections.fields(document, [*sections.place(answer["cluster"]), *rows, ("Met", ", ".join(met))])
 
 
 def _add_missing(document: Document, answer: answers.Status, clock: datetime) -> None:
@@ -291,9 +277,9 @@ def _troubles(answer: answers.Status) -> Iterator[tuple[str, str]]:
         yield "Danger", f"{few[voters]}: do not restart a control-plane node."
     if problem is not None:
         yield problem["reason"], problem["message"]
-    if degraded is not None and (
-        problem is None or _CONDITIONS.get(problem["reason"], problem["reason"]) != degraded["reason"]
-    ):
+    # A condition says the same as a problem: of one that is Stuck with a reason of its own.
+    same = "" if problem is None else {"Stuck": "TransitionStuck"}.get(problem["reason"], problem["reason"])
+    if degraded is not None and degraded["reason"] != same:
         yield degraded["reason"], degraded["message"]
     if disabled is not None:
         yield disabled["reason"], disabled["message"]
@@ -304,7 +290,6 @@ def _troubles(answer: answers.Status) -> Iterator[tuple[str, str]]:
 
 
 def _failing(answer: answers.Status) -> list[state.Check]:
-    """The checks that are waited for."""
     gone = {check["name"] for check in answer["accepted"]}
     return [check for check in answer["checks"] if check["status"] != "Met" and check["name"] not in gone]
 
@@ -341,14 +326,9 @@ def _add_objects(document: Document, answer: answers.Status) -> None:
     words, nodes = {True: "eligible", False: "not eligible", None: "cannot tell"}, answer["nodes"]["items"]
     # While nothing is requested no check asks whether a node is eligible: then there is no answer to show.
     asked = any(node["eligible"] is not None or node["why"] for node in nodes)
-    rows: list[tuple[str, ...]] = []
-    for node in nodes:
-        eligible = (words[node["eligible"]], node["why"]) if asked else ()
-        rows.append((node["name"], f"Ready={node['ready']}", *eligible))
-    document.add("Control-plane nodes", rows)
-    members = answer["etcd"]["items"]
-    where = [
-        (item["role"], item["id"], item["address"], item["node"] or "on no control-plane node") for item in members
-    ]
+    rows = [(node["name"], f"Ready={node['ready']}", words[node["eligible"]], node["why"]) for node in nodes]
+    document.add("Control-plane nodes", rows if asked else [row[:2] for row in rows])
+    members, nowhere = answer["etcd"]["items"], "on no control-plane node"
+    where = [(item["role"], item["id"], item["address"], item["node"] or nowhere) for item in members]
     document.add("etcd members", where)
     sections.add_machines(document, answer["machines"])

@@ -23,15 +23,10 @@ if TYPE_CHECKING:
 
     from .document import Document
 
-_ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
-_FEW: Final = 3
 REQUIRED: Final = "Required"
 ABSENT: Final = frozenset({"NotRunning", "NotInstalled"})
 """States of an operator that acts on nothing."""
 REFUSED: Final = "Nothing was written"
-_CLOCK_SKEW: Final = timedelta(seconds=30)
-_LEASE_DURATION: Final = timedelta(seconds=270)
-"""Of a Lease that does not say its own: the longest that the operator uses."""
 
 
 def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Answer:
@@ -50,52 +45,47 @@ def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Ans
 
 def judged(snapshot: cluster.Snapshot, kind: str) -> answers.Judged:
     """What an answer of this kind about the request begins with."""
-    return {
-        **heading(kind, snapshot.infrastructure, snapshot.now),
-        "desired": snapshot.infrastructure.desired,
-        "phase": snapshot.phase,
-        "operator": operator_state(snapshot),
-    }
+    here, operator = snapshot.infrastructure, operator_state(snapshot)
+    return {**heading(kind, here, snapshot.now), "desired": here.desired, "phase": snapshot.phase, "operator": operator}
 
 
 def operator_state(snapshot: cluster.Snapshot) -> answers.Operator:
     """Whether the operator runs, by its Lease: conditions and the record outlive the operator."""
+    state, message = _operator_state(snapshot)
+    return {"state": state, "message": message}
+
+
+def _operator_state(snapshot: cluster.Snapshot) -> tuple[answers.Running, str]:
     held, own = snapshot.operator, snapshot.known.own_operator
     if isinstance(held, facts.Unobserved) and not held.missing:
-        return {"state": "Unknown", "message": f"Cannot tell whether the operator runs: {held}"}
+        return "Unknown", f"Cannot tell whether the operator runs: {held}"
     if isinstance(held, facts.Unobserved):
         if isinstance(own, facts.Unobserved) and own.missing:
             absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
-            return {"state": "NotInstalled", "message": f"{absent}, so a request would have no effect"}
+            return "NotInstalled", f"{absent}, so a request would have no effect"
         if not isinstance(own, facts.Unobserved) and own.elsewhere:
-            elsewhere = "The operator runs in another cluster, and only there is it seen whether it runs"
-            return {"state": "Unknown", "message": elsewhere}
-        never = "The operator has no Lease: it has not run yet, or not in this namespace"
-        return {"state": "NotRunning", "message": never}
+            return "Unknown", "The operator runs in another cluster, and only there is it seen whether it runs"
+        return "NotRunning", "The operator has no Lease: it has not run yet, or not in this namespace"
     if not held.holder:
-        return {"state": "NotRunning", "message": "The operator was stopped: no request is acted on until it runs"}
+        return "NotRunning", "The operator was stopped: no request is acted on until it runs"
     holder = held.holder.partition("_")[0]
     if held.renew_time is None:
-        return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
-    seconds = held.duration_seconds
-    lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=min(seconds, leases.LONGEST))
-    if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
-        return {"state": "Running", "message": f"leader: {holder}"}
-    when = answers.stamp(held.renew_time)
-    until = "no request is acted on until the operator runs"
-    return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
+        return "Unknown", f"{holder} holds the Lease and has never renewed it"
+    # Of a Lease that does not say its own duration: the longest that the operator uses; and clocks may differ.
+    seconds = 270 if held.duration_seconds is None else min(held.duration_seconds, leases.LONGEST)
+    if snapshot.now - held.renew_time <= timedelta(seconds=seconds + 30):
+        return "Running", f"leader: {holder}"
+    last = f"{holder} renewed its Lease at {answers.stamp(held.renew_time)} for the last time"
+    return "NotRunning", f"{last}: no request is acted on until the operator runs"
 
 
 def head(
-    document: Document,
-    answer: answers.Plan | answers.Overview | answers.Cancel,
-    more: Iterable[tuple[str, str]],
-    *,
-    request: str = "",
+    document: Document, answer: answers.Judged, more: Iterable[tuple[str, str]] = (), *, request: str = ""
 ) -> None:
     """The paragraph that an answer begins with. `request` stands for what is requested, where that needs more words."""
     requested = ("Request", request or answer["desired"] or "none")
-    fields(document, [*place(answer["cluster"]), requested, ("Operator", running(answer["operator"])), *more])
+    operator, phase = ("Operator", running(answer["operator"])), ("Phase", answer["phase"] or "")
+    fields(document, [*place(answer["cluster"]), requested, operator, phase, *more])
 
 
 def running(operator: answers.Operator) -> str:
@@ -120,7 +110,7 @@ def place(of: state.Cluster) -> list[tuple[str, str]]:
 def checks(document: Document, title: str, answered: Sequence[answers.Check | state.Check]) -> None:
     """Checks with what was found; on a screen those that are met by name only."""
     # What is not met is looked for; the order of the definition stays otherwise.
-    ordered = sorted(answered, key=lambda check: _ORDER.get(check["status"], 1))
+    ordered = sorted(answered, key=lambda check: ["Unmet", "Unknown", "Met"].index(check["status"]))
     shown = [check for check in ordered if document.whole or check["status"] != "Met"]
     document.add(title, [(check["status"], check["name"], check["message"]) for check in shown])
     met = ", ".join(check["name"] for check in answered if check not in shown)
@@ -129,23 +119,19 @@ def checks(document: Document, title: str, answered: Sequence[answers.Check | st
 
 def explained(document: Document, answered: Iterable[answers.Check | state.Check]) -> None:
     """Where to read on about the first check that is not met; its message says only what was found."""
-    name = next((check["name"] for check in answered if check["status"] != "Met"), "")
-    if name:
+    if name := next((check["name"] for check in answered if check["status"] != "Met"), ""):
         explain = shell.command("oc topology explain {}", name)
         document.add("What a check asks, and what to do", [command(explain)])
 
 
 def steps(document: Document, title: str, expected: Sequence[answers.Expected], *, aligned: bool = False) -> None:
     """What is to be expected, or done by a person, each with its command, which ends a table unless `aligned`."""
-    rows: list[Row] = []
+    rows, before = list[Row](), ""
     wide = max((len(step["name"]) for step in expected), default=0) if aligned else 0
-    before = ""
     for step in expected:
-        name = "" if step["name"] == before else step["name"]
-        before = step["name"]
+        name, before = "" if step["name"] == before else step["name"], step["name"]
         rows.append(Row((f"{name:<{wide}}", step["message"])))
-        if step["command"]:
-            rows.append(command(step["command"], 4))
+        rows += [command(step["command"], 4)] if step["command"] else []
     document.add(title, rows)
 
 
@@ -177,24 +163,22 @@ def following(document: Document, expected: Sequence[answers.Expected]) -> None:
 def unread(document: Document, objects: Sequence[answers.Unread], operator: answers.Operator | None = None) -> None:
     """What could not be read; of all rights that lack, the one role that has them, and who gives it."""
     # Who lacks nothing but what the operator adds to that role has the role without the addition.
-    forbidden = [fact["what"] for fact in objects if fact["right"]]
+    forbidden, role = [fact["what"] for fact in objects if fact["right"]], cluster.READER
     common = [what for what in forbidden if cluster.HOSTS not in what]
-    others = sum(not cluster.added_to_reader(what) for what in common)
+    others = sum(not any(kind in what for kind in cluster.ADDED) for what in common)
     is_installed = operator is None or operator["state"] != "NotInstalled"
     is_added = len(common) == others or (is_installed and others > 0)
     if forbidden:
         count = "1 object" if len(forbidden) == 1 else f"{len(forbidden)} objects"
-        few = f": {', '.join(forbidden)}" if len(forbidden) <= _FEW else ""
+        few = f": {', '.join(forbidden)}" if len(forbidden) <= 3 else ""
         rows: list[Row | str] = [f"You may not read {count} that this depends on{few}."]
         if others:
             granted = len(common) if is_added else others
             grants = "that" if granted == len(forbidden) else f"{granted} of them"
-            rows = [f"{rows[0]} Role {cluster.READER} grants {grants}:"]
-            rows.append(command(document.caller.grant(cluster.READER, "USER"), 4))
+            rows = [f"{rows[0]} Role {role} grants {grants}:", command(document.caller.grant(role, "USER"), 4)]
         if not is_added:
-            which = "the others" if others else "that"
-            by = f"ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator"
-            rows.append(f"Role {cluster.READER} grants {which} once {by}.")
+            once = f"once ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator"
+            rows.append(f"Role {role} grants {'the others' if others else 'that'} {once}.")
         if common != forbidden:
             by = f"`{vocabulary.OPERATOR_NAME} manifests --bare-metal-host-reader` prints"
             rows.append(f"BareMetalHosts: once ClusterRole {cluster.HOST_READER} is installed, which {by}.")
@@ -216,8 +200,7 @@ def machines(known: facts.Facts) -> list[answers.Machine]:
     """One entry for each Machine, more where it has the addresses of several nodes. Empty where they are not read."""
     published = etcd.members(known)
     voters = frozenset() if isinstance(published, facts.Unobserved) else frozenset(published.values())
-    nodes = () if isinstance(known.control_plane_nodes, facts.Unobserved) else known.control_plane_nodes
-    addresses = {node.name: node.addresses for node in nodes if isinstance(node, facts.Node)}
+    addresses = {node.name: node.addresses for node in facts.readable(known.control_plane_nodes)}
     return [
         {
             "node": claim.node,
@@ -237,13 +220,10 @@ def machines(known: facts.Facts) -> list[answers.Machine]:
 
 def add_machines(document: Document, items: Sequence[answers.Machine]) -> None:
     """Add the Machines of the control plane, where Machines are in use: whose node each is, and how far it is."""
-    if not any(item["phase"] == "Running" for item in items):
-        return
-    rows = []
-    for item in items:
-        node = item["node"] or "no node"
-        if item["node"] is not None and item["boundBy"] != checked.BoundBy.ADDRESS.value:
-            node += " (by nodeRef only)"
+    rows, in_use = [], any(item["phase"] == "Running" for item in items)
+    for item in items if in_use else ():
+        by_address = item["node"] is None or item["boundBy"] == checked.BoundBy.ADDRESS.value
+        node = f"{item['node'] or 'no node'}{'' if by_address else ' (by nodeRef only)'}"
         host = f"{item['host']} ({item['hostState'] or 'no state'})" if item["host"] is not None else ""
         phase = "leaving" if item["leaving"] else item["phase"] or "no phase"
         rows.append((item["machine"], phase, node, host, "voter" if item["voter"] else ""))

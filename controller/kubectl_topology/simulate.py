@@ -1,8 +1,7 @@
 """What the operator would decide if a topology were requested now, and what that means for the cluster. Pure.
 
-The question is put to the operator's own function: the request is written into the facts, nowhere else, and `decide`
-answers. So checks and messages are those that the operator would publish; what is added here is one word, and the exit
-code that goes with it.
+The request is written into the facts, nowhere else, and the operator's own `decide` answers: checks and messages are
+those that it would publish. What is added here is one word, and the exit code that goes with it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from topology_api.types import Advisory, AvailableTransition, TopologyPair, TopologyTransition
+    from topology_api.types import Advisory, AvailableTransition, Blocker, Check, TopologyPair, TopologyTransition
     from topology_controller.decide import decision
     from topology_controller.definitions import load, model
 
@@ -53,11 +52,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict about one request. `message` is one sentence; `source` is the topology that it would start from.
-
-    `recorded` has the results, where they could not be had live, with the time at which the operator evaluated them.
-    `besides` are the checks as they would be, where there is no topology to start from and a single node's is assumed.
-    """
+    """The verdict about one request. `message` is one sentence; `source` is the topology that it would start from."""
 
     verdict: Verdict
     message: str
@@ -65,7 +60,9 @@ class Judgement:
     decision: decision.Decision
     definition: model.Definition | None = None
     recorded: tuple[tuple[CheckResult, ...], datetime] | None = None
+    """The results, where they could not be had live, with the time at which the operator evaluated them."""
     besides: tuple[CheckResult, ...] = ()
+    """The checks as they would be, where there is no topology to start from and a single node's is assumed."""
 
     @property
     def leads(self) -> bool:
@@ -128,11 +125,7 @@ def by_record(
         return judgement
     asked = [spec.check for spec in definition.preflight]
     every = {name: CheckResult(name, CheckStatus.MET, "Met, as the operator evaluated it") for name in asked}
-    recorded = [
-        CheckResult(CheckName(each.name), each.status, each.message)
-        for each in item.blockers
-        if each.name in set(CheckName)
-    ]
+    recorded = [_result(each) for each in item.blockers if each.name in set(CheckName)]
     own = judgement.definition is not None and judgement.definition.name == definition.name
     live = [each for each in judgement.decision.results if own and each.status is not CheckStatus.UNKNOWN]
     every.update({result.name: result for result in (*recorded, *live) if result.name in every})
@@ -140,18 +133,17 @@ def by_record(
     failing = [result for result in results if not result.met]
     if any(result.status is CheckStatus.UNKNOWN for result in failing):
         return judgement
-    when = f"as the operator evaluated it at {answers.stamp(item.evaluated_time)}"
     verdict, message = Verdict.POSSIBLE, f"All {len(results)} preflight checks are met"
     if failing:
         names = ", ".join(result.name.value for result in failing)
         verdict, message = Verdict.BLOCKED, f"{len(failing)} of {len(results)} preflight checks not met: {names}"
-    return dataclasses.replace(
-        judgement,
-        verdict=verdict,
-        message=f"{message}, {when}",
-        definition=definition,
-        recorded=(tuple(results), item.evaluated_time),
-    )
+    message += f", as the operator evaluated it at {answers.stamp(item.evaluated_time)}"
+    evaluated = tuple(results), item.evaluated_time
+    return dataclasses.replace(judgement, verdict=verdict, message=message, definition=definition, recorded=evaluated)
+
+
+def _result(recorded: Blocker | Check) -> CheckResult:
+    return CheckResult(CheckName(recorded.name), recorded.status, recorded.message)
 
 
 def removed(known: facts.Facts, transitions: load.Transitions, now: datetime) -> Judgement:
@@ -239,12 +231,8 @@ def only_recorded(record: TopologyTransition | None, judgement: Judgement) -> tu
     definition, results = judgement.definition, judgement.results
     if record is None or definition is None or record.name != definition.name or not results:
         return ()
-    asked = {result.name.value for result in results}
-    return tuple(
-        CheckResult(CheckName(check.name), check.status, check.message)
-        for check in records.of_stage(record, Stage.PREFLIGHT)
-        if check.name not in {*asked, CheckName.UPGRADES_BLOCKED} and check.name in set(CheckName)
-    )
+    others = set(CheckName) - {result.name for result in results} - {CheckName.UPGRADES_BLOCKED}
+    return tuple(_result(check) for check in records.of_stage(record, Stage.PREFLIGHT) if check.name in others)
 
 
 def ways(
@@ -286,13 +274,6 @@ def _way(definition: model.Definition, item: AvailableTransition | None, platfor
         "elsewhere": "" if item else f"on platform {' or '.join(definition.platforms)} only; this is {platform}",
         "command": records.request(target.control_plane),
     }
-
-
-def best(every: list[answers.Way]) -> Verdict:
-    """The verdict about all of them: possible if one is, not known if one may be, else blocked if one is."""
-    verdicts = {way["verdict"] for way in every}
-    order = (Verdict.POSSIBLE, Verdict.CANNOT_TELL, Verdict.BLOCKED)
-    return next((verdict for verdict in order if verdict in verdicts), Verdict.UNSUPPORTED)
 
 
 def evaluated(

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from topology_api import vocabulary
 from topology_api.types import TopologyTransition
@@ -35,19 +34,12 @@ ATTEMPTS = 3
 """How often it is read, judged and written when another client writes in between each time."""
 OBSERVED_TIMEOUT = 5.0
 """Seconds that the operator has to speak of what was written; normally it takes a tenth of one."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
-"""Seconds between two reads that look for the operator's answer; each pause is twice the one before."""
-REQUESTER = "topology-requester"
-"""The cluster role that may request a topology (docs/delegation.md)."""
-UNKNOWN_WRITER = "an unknown client"
+_UNKNOWN_WRITER = "an unknown client"
 _NAME = catalog.Sources.infrastructure.selection.name or ""
-_DENIED = (" denied request: ", " denied the request: ")
-"""In the 403 of an admission policy and of a webhook, which is no missing right."""
 _PREFIXES = ('Invalid value: "object": ', 'Invalid value: "": ', "Invalid value: ", "Forbidden: ")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """The object that is patched. Messages name it `label`, and what is written `subject`."""
 
     resource: resources.Resource
@@ -63,10 +55,10 @@ _INFRASTRUCTURE = Target(catalog.INFRASTRUCTURES, _NAME, catalog.INFRASTRUCTURES
 async def guarded(
     connection: cluster.Connection, target: Target, judge: Callable[[int], Awaitable[tuple[T, Raw | None]]]
 ) -> tuple[T, Raw | None, Raw | kube.KubeError | None]:
-    """Read and judge (`judge`), send the patch that it returns, and begin again when the object has changed.
+    """Send the patch that `judge` returns (None: nothing to write), and begin again when the object has changed.
 
-    `judge` gets the number of the attempt, from 0. Returns its last answer, the patch (None: nothing to write), and the
-    object or the error other than Conflict. Raises PluginError when the object has changed each time.
+    `judge` gets the number of the attempt, from 0. Returns its last answer, the patch, and the object or the error
+    other than Conflict. Raises PluginError when the object has changed each time.
     """
     before = connection.interruption.text
     for attempt in range(ATTEMPTS):
@@ -87,11 +79,9 @@ async def guarded(
     if target is _INFRASTRUCTURE:
         with contextlib.suppress(kube.KubeError, fields.Malformed):
             by = writers(await connection.client.get(catalog.INFRASTRUCTURES, _NAME)) or ""
-        by = f", the last time by {by or UNKNOWN_WRITER}"
-    raise errors.PluginError(
-        f"{target.label} was changed {ATTEMPTS} times between reading and writing{by}. Nothing was written",
-        "The same command begins again",
-    )
+        by = f", the last time by {by or _UNKNOWN_WRITER}"
+    changed = f"{target.label} was changed {ATTEMPTS} times between reading and writing{by}. Nothing was written"
+    raise errors.PluginError(changed, "The same command begins again")
 
 
 async def request(
@@ -106,8 +96,7 @@ async def request(
 
     `read` makes a snapshot of Infrastructure as it was just read; `judge` gets both, and the number of the attempt.
     Also the generation that the operator has to speak of, None when nothing was written; an answer that is Refused and
-    has a patch was refused by the API server. Raises PluginError also when a right lacks, when another client has
-    changed the request, which is never replaced unseen, and when it cannot be known what became of the patch.
+    has a patch was refused by the API server. Raises PluginError where it cannot be said what stands there.
     """
     requests: list[str | None] = []
 
@@ -121,7 +110,7 @@ async def request(
             if wanted is None:
                 doing, hint = "cancelled", "If that is to go too, the same command cancels it"
             changed = f"has changed the request from {before or 'none'} to {desired or 'none'}"
-            by = writers(raw) or UNKNOWN_WRITER
+            by = writers(raw) or _UNKNOWN_WRITER
             raise errors.PluginError(f"{by} {changed} while it was being {doing}. Nothing was written", hint)
         answer, code = judge(snapshot, raw, attempt)
         patch = None if dry_run else answer["patch"]
@@ -150,23 +139,23 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
     wanted: str | None = body["spec"][vocabulary.DESIRED]
     if not isinstance(outcome, kube.KubeError):
         if wanted is not None and _desired(outcome) != wanted:
-            raise errors.PluginError(
-                f"the API server took the write and dropped spec.{vocabulary.DESIRED}: its API lacks our fields",
-                f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
-            )
+            dropped = f"the API server took the write and dropped spec.{vocabulary.DESIRED}: its API lacks our fields"
+            raise errors.PluginError(dropped, cluster.INSTALL_FIELDS)
         return fields.whole(outcome, "metadata.generation"), ""
     if outcome.outcome_unknown:
         return await _read_back(connection, body, outcome)
-    if outcome.status == 422 or any(words in outcome.message for words in _DENIED):
+    # The 403 of an admission policy and of a webhook is no missing right.
+    denied = any(words in outcome.message for words in (" denied request: ", " denied the request: "))
+    if outcome.status == 422 or denied:
         return None, _own_words(outcome.message or outcome.reason)
     if isinstance(outcome, kube.Forbidden):
-        hint = f"Nothing was written. {connection.grant(REQUESTER)}"
+        # The cluster role of docs/delegation.md.
+        hint = f"Nothing was written. {connection.grant('topology-requester')}"
         raise errors.PluginError(connection.lacks(outcome), hint) from outcome
     raise cluster.explained(connection, outcome) from outcome
 
 
 async def _read_back(connection: cluster.Connection, body: Raw, lost: kube.KubeError) -> tuple[int, str]:
-    """Read what became of a write that was not answered."""
     unanswered = f"the write was not answered ({lost.message or lost.reason})"
     try:
         raw = await connection.client.get(catalog.INFRASTRUCTURES, _NAME)
@@ -182,7 +171,7 @@ async def _read_back(connection: cluster.Connection, body: Raw, lost: kube.KubeE
     if is_unchanged:
         before = "when Infrastructure was read again it was as before: nothing was written"
         raise errors.PluginError(f"{unanswered}, and {before}", "The same command begins again")
-    by = f"Infrastructure has been changed by {writers(raw) or UNKNOWN_WRITER} since"
+    by = f"Infrastructure has been changed by {writers(raw) or _UNKNOWN_WRITER} since"
     hint = "Look at it first: oc topology status"
     raise errors.PluginError(f"{unanswered}, and {by}: the request is {desired or 'none'} now", hint)
 
@@ -223,7 +212,7 @@ def _desired(raw: Raw) -> str | None:
 def writers(raw: Raw, name: str = "") -> str | None:
     """The field manager that wrote Infrastructure last, or this field of its spec; several of one second; or None."""
     entries = [
-        (fields.text(entry, "time") or "", fields.text(entry, "manager") or UNKNOWN_WRITER)
+        (fields.text(entry, "time") or "", fields.text(entry, "manager") or _UNKNOWN_WRITER)
         for entry in fields.items(raw, "metadata.managedFields")
         if not name or f"f:{name}" in fields.mapping(entry, "fieldsV1.f:spec")
     ]
@@ -235,12 +224,12 @@ async def observed(
     connection: cluster.Connection, until: Callable[[TopologyTransition], T | None], seconds: float = OBSERVED_TIMEOUT
 ) -> T | None:
     """Read the record until `until` has an answer for it, for at most so many `seconds`; None when it has none."""
-    pause = _FIRST_PAUSE
+    pause = 0.1
     try:
         async with asyncio.timeout(seconds):
             while True:
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, 1.0)
                 try:
                     record = parse.infrastructure(await connection.client.get(catalog.INFRASTRUCTURES, _NAME)).record
                 except (kube.KubeError, ValueError):

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import pathlib
 import sys
@@ -36,25 +37,17 @@ _FURTHER: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def _add_manifests(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
-    table = fleet.table()["manifests"]
-    manifests = commands.add_parser("manifests", help=table["help"])
-    form = manifests.add_mutually_exclusive_group()
-    for where, flags in ((form, table["one-of"]), (manifests, table["flags"])):
+def _add(name: str, commands: argparse._SubParsersAction[terminal.Parser]) -> None:
+    texts = fleet.table()[name]
+    head = {key: texts[key] for key in ("help", "description", "epilog") if key in texts}
+    command = commands.add_parser(name, **head, formatter_class=argparse.RawDescriptionHelpFormatter)
+    form = command.add_mutually_exclusive_group() if "one-of" in texts else command
+    for where, flags in ((form, texts.get("one-of", {})), (command, texts["flags"])):
         for words, text in flags.items():
             terminal.add(where, words, text, **_FURTHER.get(words, {}))
 
 
-def _add_render(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
-    texts = fleet.table()["render"]
-    head = {key: texts[key] for key in ("help", "description", "epilog")}
-    render = commands.add_parser("render", **head, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for words, text in texts["flags"].items():
-        terminal.add(render, words, text, **_FURTHER.get(words, {}))
-
-
 def _check(options: argparse.Namespace) -> None:
-    """Raise CommandError for flags of `manifests` that do not go together."""
     definition, elsewhere = options.crd_only or options.crd_patch, options.elsewhere
     no_rights, both = definition or elsewhere == "management", "--crd-only, --crd-patch or --elsewhere management"
     for flag, mistaken, why in (
@@ -81,24 +74,20 @@ def _manifests(options: argparse.Namespace) -> None:
 
     _check(options)
     runbooks = options.runbooks if options.runbooks is not None else os.environ.get(vocabulary.RUNBOOKS_VARIABLE)
-    kind = manifests.Kind.CRD_PATCH if options.crd_patch else manifests.Kind.OPERATOR
-    if options.crd_only:
-        kind = manifests.Kind.CRD_ONLY
+    image, namespace = options.image, options.namespace
+    monitoring = not options.without_monitoring
+    without = frozenset(right for right in manifests.OPTIONAL if getattr(options, f"without_{right}"))
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
-        monitoring = not options.without_monitoring
-        without = frozenset(right for right in manifests.OPTIONAL if getattr(options, f"without_{right}"))
+        text = manifests.render(image, namespace, monitoring=monitoring, without=without)
         if options.elsewhere:
-            arguments = options.elsewhere, options.image, options.namespace
-            text = manifests.elsewhere(*arguments, monitoring=monitoring, without=without)
-        else:
-            text = manifests.render(
-                kind, options.image, options.namespace, served, monitoring=monitoring, without=without
-            )
+            text = manifests.elsewhere(options.elsewhere, image, namespace, monitoring=monitoring, without=without)
+        elif options.crd_only or options.crd_patch:
+            text = manifests.whole_crd() if options.crd_only else manifests.patch(served)
         chosen = [manifests.filled("readers/baremetalhosts.yaml")] if options.bare_metal_host_reader else []
         chosen += [manifests.console(options.console)] if options.console is not None else []
         text = "---\n".join([text, *chosen])
-        if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
+        if runbooks and monitoring and not (options.crd_only or options.crd_patch):
             text = manifests.linked(text, runbooks)
         elif "\nkind: PrometheusRule\n" in text:
             sys.stderr.write("warning: the alerts link no runbook: --runbooks URL is where docs/runbooks is served\n")
@@ -128,13 +117,13 @@ def _fleet(options: argparse.Namespace) -> None:
     from topology_controller.definitions import load
 
     from . import manifests
-    from .fleet import engines, install, plan
+    from .fleet import engines
 
     try:
         parts, explanation = fleet.pack(options, load.load(bindata.root() / "transitions"))
         folder = options.output_dir
         text = engines.stream(parts) if folder is None else engines.write(folder, options.engine, parts)
-    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, engines.ForeignFolderError) as error:
+    except manifests.ManifestsError as error:
         raise cli.CommandError(cli.USAGE, error) from error
     except (load.DefinitionError, OSError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, error) from error
@@ -145,8 +134,8 @@ def _fleet(options: argparse.Namespace) -> None:
 
 COMMANDS: Final[Mapping[str, cli.Command]] = {
     "run": cli.COMMANDS["run"],
-    "manifests": cli.Command(_add_manifests, _manifests),
-    "render": cli.Command(_add_render, _render),
+    "manifests": cli.Command(functools.partial(_add, "manifests"), _manifests),
+    "render": cli.Command(functools.partial(_add, "render"), _render),
     "fleet": cli.Command(fleet.add, _fleet),
     "version": cli.COMMANDS["version"],
 }

@@ -1,10 +1,10 @@
 """What an install-config leads to: the topologies a cluster is installed with, and whether masters carry workloads.
 
-The installer computes them once, before there is a cluster, from nothing but the number of machines; nothing corrects
-them afterwards. Two rules are known: the one that is `released`, and one that is `proposed` because the released one
-calls the infrastructure of three masters and one worker SingleReplica. Three steps, each a pure function: `machines`
-puts the installer's defaults in, which are a trap (no `compute` means three workers, not none), and refuses what the
-installer refuses; `outcome` applies one rule; `differences` says where the two disagree. `render` reads the file.
+The installer computes them once, before there is a cluster, from nothing but the number of machines. Two rules are
+known: the one that is `released`, and one that is `proposed` because the released one calls the infrastructure of three
+masters and one worker SingleReplica. Pure: `machines` puts the installer's defaults in, which are a trap (no `compute`
+means three workers, not none), and refuses what the installer refuses; `outcome` applies one rule. `render` reads the
+file.
 
 Source of the rules: openshift/installer, pkg/asset/manifests/topologies.go and scheduler.go (released since its pull
 request 9579; proposed in 10077), pkg/types/defaults and pkg/types/validation.
@@ -12,9 +12,8 @@ request 9579; proposed in 10077), pkg/types/defaults and pkg/types/validation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from topology_api.shape import Shape, Vector, classify
 from topology_api.vocabulary import Topology
@@ -40,28 +39,15 @@ class Rule(StrEnum):
     """What they would do with the correction that is under review."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """Something that the installer would refuse: where, what was found there, and what would do."""
-
-    field: read.Path
-    actual: str
-    wanted: str
-
-    def __str__(self) -> str:
-        return f"{read.spell(self.field)}: found {self.actual}; wanted {self.wanted}"
-
-
 class ContradictionError(ValueError):
-    """An install-config that leads nowhere; `contradictions` has everything that is wrong with it."""
+    """An install-config that leads nowhere; `wrong` has what the installer would refuse, by its place in the file."""
 
-    def __init__(self, contradictions: tuple[Contradiction, ...]) -> None:
-        super().__init__("\n".join(map(str, contradictions)))
-        self.contradictions = contradictions
+    def __init__(self, wrong: Mapping[read.Path, str]) -> None:
+        super().__init__("\n".join(wrong.values()))
+        self.wrong = wrong
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(NamedTuple):
     """How many machines one pool adds. `default` says why, when the file does not; it is empty when the file does."""
 
     field: read.Path
@@ -70,12 +56,8 @@ class Count:
     default: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Machines:
-    """How many machines of each kind the installer makes, and the pools they were counted from.
-
-    `control_plane` is 1 to 5, the others are 0 or more. `fencing`: are there fencing credentials?
-    """
+class Machines(NamedTuple):
+    """How many machines of each kind the installer makes (control plane: 1 to 5), and the pools that were counted."""
 
     control_plane: int
     arbiters: int
@@ -84,8 +66,7 @@ class Machines:
     counts: tuple[Count, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a rule makes of machines: two fields of Infrastructure's status, one of Scheduler's spec, and the shape."""
 
     control_plane: Topology
@@ -110,7 +91,7 @@ def machines(config: Mapping[str, Any]) -> Machines:
     arbiters = 0 if arbiter is None else reading.count((_ARBITER,), _ARBITER, arbiter, 0).replicas
     _check(reading, platform, control_plane, arbiter, fencing)
     if reading.wrong:
-        raise ContradictionError(tuple(reading.wrong))
+        raise ContradictionError(reading.wrong)
     return Machines(control_plane, arbiters, workers, fencing > 0, tuple(reading.counts))
 
 
@@ -123,15 +104,8 @@ def outcome(numbers: Machines, rule: Rule) -> Outcome:
     alone = (numbers.workers == 0 and masters == 1) or (numbers.workers == 1 and released)
     infrastructure = Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
     schedulable = numbers.workers == 0
-    vector = Vector(
-        control_plane=control_plane,
-        infrastructure=infrastructure,
-        masters_schedulable=schedulable,
-        control_plane_nodes=numbers.control_plane,
-        arbiter_nodes=numbers.arbiters,
-        dedicated_workers=numbers.workers,
-        fencing=numbers.fencing,
-    )
+    counts = masters, numbers.arbiters, numbers.workers
+    vector = Vector(control_plane, infrastructure, schedulable, *counts, numbers.fencing)
     # Nothing in the vector is unknown, so there is an answer.
     return Outcome(control_plane, infrastructure, schedulable, classify(vector) or Shape.UNCLASSIFIED)
 
@@ -195,14 +169,12 @@ class _Reading:
     """Collects what was counted and what is wrong while an install-config is gone through."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._config = config
-        self.counts: list[Count] = []
-        self.wrong: list[Contradiction] = []
+        self._config, self.counts, self.wrong = config, list[Count](), dict[read.Path, str]()
 
     def refuse(self, field: read.Path, actual: str, wanted: str) -> None:
         """Note what is wrong, unless it follows from the form of what is around it."""
-        if not any(field[: len(item.field)] == item.field for item in self.wrong):
-            self.wrong.append(Contradiction(field, actual, wanted))
+        if not any(field[: len(place)] == place for place in self.wrong):
+            self.wrong[field] = f"{read.spell(field)}: found {actual}; wanted {wanted}"
 
     def get(self, path: read.Path, kind: type[_T], wanted: str) -> _T | None:
         """What stands at a path, None where nothing does; what is of another kind is refused."""
@@ -228,7 +200,7 @@ class _Reading:
             counted = Count(field, name, default, f"not given, which means {default}")
         elif isinstance(replicas, bool) or not isinstance(replicas, int) or not 0 <= replicas <= _MOST:
             self.refuse(field, _quote(replicas), "a whole number, 0 or more")
-            return Count(field, name, default)
+            counted = Count(field, name, default)
         else:
             counted = Count(field, name, replicas)
         self.counts.append(counted)
@@ -254,9 +226,8 @@ def _compute(reading: _Reading, platform: str | None) -> list[Count]:
         counted.append(reading.count(place, str(name), pool, 0 if name in (_EDGE, _ARBITER) else _DEFAULT))
     if _WORKER not in seen:
         # The installer adds it whatever else is listed, so an empty list means three workers as well.
-        counted.append(
-            Count(("compute",), _WORKER, _DEFAULT, f"no pool {_WORKER} is given, which means one of {_DEFAULT}")
-        )
+        why = f"no pool {_WORKER} is given, which means one of {_DEFAULT}"
+        counted.append(Count(("compute",), _WORKER, _DEFAULT, why))
         reading.counts.append(counted[-1])
     return counted
 
@@ -285,9 +256,8 @@ def _check(
         if is_there and platform not in ("baremetal", "none"):
             reading.refuse(("platform",), _quote(platform), f"baremetal or none where there {what}")
     if fencing and platform == "baremetal" and reading.mapping("platform", "baremetal").get("hosts"):
-        reading.refuse(
-            ("platform", "baremetal", "hosts"), "hosts beside controlPlane.fencing.credentials", "one of the two"
-        )
+        both = "hosts beside controlPlane.fencing.credentials"
+        reading.refuse(("platform", "baremetal", "hosts"), both, "one of the two")
 
 
 def _quote(value: object) -> str:

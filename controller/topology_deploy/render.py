@@ -1,10 +1,8 @@
 """`cluster-topology-operator render`: what an install-config leads to, before there is a cluster.
 
 The rules are those of `install_config`; here a file becomes its numbers, each with its line, and the answer becomes
-text, JSON or YAML. The file is an install-config.yaml, or ConfigMap cluster-config-v1 of a cluster (namespace
-kube-system), which holds the one that the cluster was made from. An install-config is full of secrets: only what
-topologies follow from is ever quoted, and what is wrong with the YAML is said without the text of the line. Other keys
-are left to the installer.
+text, JSON or YAML. The file is an install-config.yaml, or ConfigMap cluster-config-v1 of a cluster (kube-system). It is
+full of secrets: only what topologies follow from is ever quoted. Other keys are left to the installer.
 """
 
 from __future__ import annotations
@@ -53,20 +51,18 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
     try:
         machines = install_config.machines(document.value)
     except install_config.ContradictionError as error:
-        problems = [read.Problem(place, document.line(item.field), str(item)) for item in error.contradictions]
+        problems = [read.Problem(place, document.line(field), why) for field, why in error.wrong.items()]
         problems.sort(key=lambda problem: (problem.line or 0, problem.text))
         raise read.DefinitionError(tuple(problems)) from None
-    counted = [
-        {
-            "field": read.spell(count.field),
-            "line": document.lines.get(count.field),
-            "pool": count.pool,
-            "replicas": count.replicas,
-            "default": count.default,
-        }
-        for count in machines.counts
-    ]
-    outcomes = {rule.value: install_config.outcome(machines, rule) for rule in rules}
+    counted = []
+    for count in machines.counts:
+        head = {"field": read.spell(count.field), "line": document.lines.get(count.field)}
+        counted.append({**head, "pool": count.pool, "replicas": count.replicas, "default": count.default})
+    outcomes = {}
+    for rule in rules:
+        control_plane, infrastructure, schedulable, shape = install_config.outcome(machines, rule)
+        pair = {"controlPlaneTopology": control_plane.value, "infrastructureTopology": infrastructure.value}
+        outcomes[rule.value] = {**pair, "mastersSchedulable": schedulable, "shape": shape.value}
     return {
         "installConfig": str(place),
         "machines": {
@@ -75,15 +71,7 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
             "workers": machines.workers,
             "counted": counted,
         },
-        "rules": {
-            rule: {
-                "controlPlaneTopology": outcome.control_plane.value,
-                "infrastructureTopology": outcome.infrastructure.value,
-                "mastersSchedulable": outcome.masters_schedulable,
-                "shape": outcome.shape.value,
-            }
-            for rule, outcome in outcomes.items()
-        },
+        "rules": outcomes,
         "differences": install_config.differences(machines),
         "notes": install_config.notes(machines),
     }
@@ -150,10 +138,8 @@ def _install_config(raw: bytes, place: pathlib.Path) -> read.Document:
         return _out_of_cluster(outer, raw, place)
     if kind not in (None, "InstallConfig"):
         actual = repr(kind) if isinstance(kind, str) else "no text"
-        problem = (
-            f"is no install-config: kind: found {actual}; wanted an install-config, or ConfigMap cluster-config-v1"
-        )
-        raise _refusal(place, outer.line(("kind",)), problem)
+        problem = f"kind: found {actual}; wanted an install-config, or ConfigMap cluster-config-v1"
+        raise _refusal(place, outer.line(("kind",)), f"is no install-config: {problem}")
     return outer
 
 

@@ -95,7 +95,7 @@ class Real:
 
     async def grant(self, api: client.Client) -> None:
         """Apply roles and bindings as they are shipped."""
-        await real.grant(api, manifests.render(manifests.Kind.OPERATOR, monitoring=False))
+        await real.grant(api, manifests.render(monitoring=False))
 
     async def requests(self, since: float) -> list[Request]:
         """Read on in the audit log; a watch is told when it begins, or when it was refused."""

@@ -221,7 +221,7 @@ async def test_kubectl_builds_what_is_printed_and_for_older_releases_another_con
         return installing.objects(ended.printed)
 
     newer, older = await built("bindata"), await built("docs/examples/restricted-v2")
-    assert newer == installing.objects(manifests.render(manifests.Kind.OPERATOR))
+    assert newer == installing.objects(manifests.render())
     ((old, new),) = [pair for pair in zip(older, newer, strict=True) if pair[0] != pair[1]]
     for one, constraint in ((old, "restricted-v2"), (new, "restricted-v3")):
         assert one["spec"]["template"]["metadata"]["annotations"]["openshift.io/required-scc"] == constraint

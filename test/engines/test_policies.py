@@ -216,7 +216,7 @@ async def test_one_policy_installs_all_and_another_takes_it_away() -> None:
     A transition that converges -> nothing is removed.
     Then -> request, operator and our override are gone; the other override, and all else of ClusterVersion, stay.
     """
-    text = manifests.render(manifests.Kind.OPERATOR, image="registry.example/operator:1")
+    text = manifests.render(image="registry.example/operator:1")
     operator = fleet_install.read(text)
     async with _opened(openshift.payload()) as api:
         version = kinds.CLUSTER_VERSIONS.new("version", spec={**_VERSION_SPEC, "overrides": [_OTHER]})

@@ -1,9 +1,9 @@
 """`accept`: declares that a check of a stuck transition will not be met, so that it completes without it.
 
-Nothing is decided here. What is accepted is written into ConfigMap topology-accepted-checks, a permission of its own,
-next to the attempt that it is for; the operator takes it up into the record, or does not (`decide.convergence`). What
-it would not take up is refused here already, with what it would. While the person reads what accepting means the
-cluster moves on, so it is read and judged again before the write (`write`). `judged` is pure.
+What is accepted is written into ConfigMap topology-accepted-checks, a permission of its own, next to the attempt that
+it is for; the operator takes it up into the record, or does not (`decide.convergence`). What it would not take up is
+refused here already, with what it would. While the person reads what accepting means the cluster moves on, so it is
+judged again before the write (`write`). `judged` is pure.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
@@ -37,15 +36,14 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
 _STANDS = "the request remains, and the operator takes it up automatically: see oc topology status"
-_FINAL: Final = (
+_FINAL = (
     "The transition completes without it, once every other check is met and stable. Then minor upgrades are allowed.",
     "It is final for this attempt: recorded with your reason and the time, and shown wherever this transition is.",
     "The component can still be repaired later. That needs no further command.",
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """A check that can be accepted now, for the attempt of this record. `operator`: who leads, or that none runs."""
 
     record: TopologyTransition
@@ -98,30 +96,31 @@ async def accept(
 ) -> Ended:
     """Read, judge, have a person consent, judge again, write, and wait until the operator has taken it up.
 
-    `consent` is shown what is offered and returns None to go on, else how it ends. Raises PluginError when the cluster
-    cannot be asked or a right lacks.
+    `consent` returns None to go on, else how it ends. Raises PluginError when the cluster cannot be asked.
     """
-    namespace: str = asked.operator_namespace
-    name, resource = vocabulary.ACCEPTED_CHECKS, catalog.acceptances(namespace).selection.resource
-    target = write.Target(resource, name, f"ConfigMap {name}", "the request", namespace)
-
-    async def read() -> Offer | Ended:
-        return judged(await cluster.head(connection, namespace), transitions, asked.check)
-
-    offer = await read()
+    name, namespace = vocabulary.ACCEPTED_CHECKS, connection.namespace
+    target = write.Target(catalog.CONFIG_MAPS, name, f"ConfigMap {name}", "the request", namespace)
+    offer = judged(await cluster.head(connection), transitions, asked.check)
     if isinstance(offer, Ended):
         return offer
     if (declined := await consent(offer)) is not None:
         return declined
+    attempt = offer.record.attempt
 
     async def judge(_: int) -> tuple[Ended | None, write.Raw | None]:
-        now = await read()
+        now = judged(await cluster.head(connection), transitions, asked.check)
         if isinstance(now, Ended):
             return now, None
-        if now.record.attempt != offer.record.attempt:
+        if now.record.attempt != attempt:
             message = "another attempt is under way than the one that was shown; nothing was written"
             return Ended(message, ExitCode.BLOCKED), None
-        return None, await _patch(connection, target, asked, offer.record.attempt)
+        try:
+            raw = await connection.client.get(target.resource, name, namespace=namespace)
+        except kube.KubeError as error:
+            raise _explained(connection, error) from error
+        # What others have accepted stays: it names one key.
+        data = {asked.check: json.dumps({"attempt": attempt, "reason": asked.reason})}
+        return None, {"metadata": {"resourceVersion": fields.text(raw, "metadata.resourceVersion")}, "data": data}
 
     ended, _, outcome = await write.guarded(connection, target, judge)
     if ended is not None:
@@ -131,19 +130,7 @@ async def accept(
     elif not outcome.outcome_unknown:
         raise _explained(connection, outcome) from outcome
     # Where the answer was lost, whether it was written is seen from whether it is taken up.
-    return await _taken_up(connection, asked, offer.record.attempt)
-
-
-async def _patch(
-    connection: cluster.Connection, target: write.Target, asked: argparse.Namespace, attempt: str | None
-) -> write.Raw:
-    """The patch of the ConfigMap as it is now. What others have accepted stays: it names one key."""
-    try:
-        raw = await connection.client.get(target.resource, target.name, namespace=target.namespace)
-    except kube.KubeError as error:
-        raise _explained(connection, error) from error
-    data = {asked.check: json.dumps({"attempt": attempt, "reason": asked.reason})}
-    return {"metadata": {"resourceVersion": fields.text(raw, "metadata.resourceVersion")}, "data": data}
+    return await _taken_up(connection, asked, attempt)
 
 
 def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str) -> Offer | Ended:
@@ -178,23 +165,20 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
     else:
         return Offer(record, checks[check], sections.operator_state(snapshot)["message"])
     failing = {item.name for item in wait.failing(record)} if late else set()
-    could = [name for name in registry.ACCEPTABLE_CHECKS if name in failing]
-    others = f"Could be accepted now: {', '.join(could)}" if could else "Nothing could be accepted now"
+    could = ", ".join(name for name in registry.ACCEPTABLE_CHECKS if name in failing)
+    others = f"Could be accepted now: {could}" if could else "Nothing could be accepted now"
     return Ended(f"{why}. {others}", ExitCode.BLOCKED)
 
 
 def _done(record: TopologyTransition, check: str) -> Ended | None:
-    """It is in the record of this attempt already."""
     accepted = {item.name: item for item in record.accepted}
     if not record.phase.changed or check not in accepted:
         return None
-    failing = [item.name for item in wait.failing(record)]
+    rest = "The transition is completed once it has stayed quiet; see oc topology wait"
     if record.phase is Phase.COMPLETED:
         rest = f"The transition is completed, accepted without: {', '.join(sorted(accepted))}"
-    elif failing:
+    elif failing := [item.name for item in wait.failing(record)]:
         rest = f"The transition waits for {', '.join(failing)}; see oc topology wait"
-    else:
-        rest = "The transition is completed once it has stayed quiet; see oc topology wait"
     when = answers.stamp(accepted[check].accepted_time)
     return Ended(f"{check} was accepted at {when}. {rest}", ExitCode.DONE)
 
@@ -202,23 +186,22 @@ def _done(record: TopologyTransition, check: str) -> Ended | None:
 def _explained(connection: cluster.Connection, error: kube.KubeError) -> errors.PluginError:
     namespace = error.namespace
     if isinstance(error, kube.Forbidden):
-        user = connection.acting.user if connection.acting is not None else "YOU"
-        role = vocabulary.CHECK_ACCEPTOR
+        user, role = connection.acting.user if connection.acting is not None else "YOU", vocabulary.CHECK_ACCEPTOR
         command = shell.command("oc -n {} create rolebinding accepting --role={} --user={}", namespace, role, user)
         hint = f"Role {role} grants it: {command}. The server says: {error.message}"
         return errors.PluginError(f"{connection.lacks(error)}, and nothing was written", hint)
     if isinstance(error, kube.NotFound):
         command = shell.command("oc -n {} create configmap {}", namespace, vocabulary.ACCEPTED_CHECKS)
-        what = error.resource.describe(error.name, error.namespace)
         comes = f"It comes with the operator: {vocabulary.OPERATOR_NAME} manifests, or {command}"
         hint = f"{comes}. Where the operator is in another namespace, say --operator-namespace"
+        what = error.resource.describe(error.name, namespace)
         return errors.PluginError(f"{what} does not exist, and nothing was written", hint)
     return cluster.explained(connection, error)
 
 
 async def _taken_up(connection: cluster.Connection, asked: argparse.Namespace, attempt: str | None) -> Ended:
     """Wait until it is recorded, or it is certain that it need not be."""
-    check, namespace, latest = asked.check, asked.operator_namespace, None
+    check, latest = asked.check, None
 
     def ended(record: TopologyTransition) -> Ended | None:
         nonlocal latest
@@ -237,10 +220,10 @@ async def _taken_up(connection: cluster.Connection, asked: argparse.Namespace, a
     if any(item.name == check and item.status is CheckStatus.MET for item in checks):
         return Ended(f"{message}. It is Met now, and is taken up only if that changes", ExitCode.TIMED_OUT)
     try:
-        operator = sections.operator_state(await cluster.head(connection, namespace))["message"]
+        operator = sections.operator_state(await cluster.head(connection))["message"]
     except errors.PluginError as error:
         operator = str(error)
-    logs = shell.command("oc -n {} logs deployment/{}", namespace, vocabulary.OPERATOR_NAME)
+    logs = shell.command("oc -n {} logs deployment/{}", connection.namespace, vocabulary.OPERATOR_NAME)
     return Ended(f"{message}. {operator}. Look at: {logs}", ExitCode.TIMED_OUT)
 
 
@@ -250,4 +233,4 @@ def add_offer(sheet: document.Document, record: TopologyTransition, check: Check
     about = [("Check", f"{check.status.value}  {check.name}"), ("Message", check.message)]
     sections.fields(sheet, [*about, ("Transition", transition), ("Operator", operator)])
     given_up = f"It is not repaired: {registry.TRAITS[CheckName(check.name)].acceptable}."
-    sheet.add(f"If you accept that {check.name} will not be met", [("*", sentence) for sentence in (given_up, *_FINAL)])
+    sheet.add(f"If you accept that {check.name} will not be met", [("*", text) for text in (given_up, *_FINAL)])

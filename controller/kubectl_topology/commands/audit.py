@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 import json
 import operator
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from topology_api import shape
 from topology_api.vocabulary import Topology
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .. import answers, capi
     from ..document import Document
 
-_WORDS: Final = {True: "yes", False: "no", None: "not known"}
-
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print what was found."""
@@ -41,7 +39,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
         owners, code = capi.audit(reading)
         show(options, owners, add_definitions)
         return code
-    snapshot = await cluster.census(connection, transitions, options.operator_namespace)
+    snapshot = await cluster.census(connection, transitions)
     answer, code = audit(snapshot, transitions)
     since = optional.changed(snapshot)
     if since is not None or snapshot.infrastructure.control_plane == Topology.SINGLE_REPLICA:
@@ -58,11 +56,10 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[co
     disagreements, unanswered = consistency.compared(vector, workers)
     values = {**dataclasses.asdict(vector), "control_plane_workers": workers}
     named = shape.classify(vector)
-    verdict: answers.Consistency = "Consistent"
-    code = errors.ExitCode.DONE
-    if disagreements:
-        verdict, code = "Inconsistent", errors.ExitCode.BLOCKED
-    elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
+    verdict: answers.Consistency = "Inconsistent" if disagreements else "Consistent"
+    code = errors.ExitCode.BLOCKED if disagreements else errors.ExitCode.DONE
+    asked = ("masters_schedulable", "control_plane_nodes", "dedicated_workers")
+    if not disagreements and all(values[name] is None for name in asked):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
     answer: consistency.Audit = {
         **sections.heading("TopologyAudit", here, snapshot.now),  # type: ignore[typeddict-item] # it has no key that may be left out
@@ -85,9 +82,8 @@ def control_plane_workers(known: facts.Facts) -> int | None:
     """How many control-plane nodes have the label node-role.kubernetes.io/worker; None when not known of each."""
     if isinstance(known.control_plane_nodes, facts.Unobserved):
         return None
-    nodes = [node for node in known.control_plane_nodes if isinstance(node, facts.Node)]
-    others = () if isinstance(known.other_nodes, facts.Unobserved) else known.other_nodes
-    unread = any(isinstance(node, facts.OtherNode) and node.master for node in others)
+    nodes = facts.readable(known.control_plane_nodes)
+    unread = any(node.master for node in facts.readable(known.other_nodes))
     return None if unread or len(nodes) < len(known.control_plane_nodes) else sum(node.worker for node in nodes)
 
 
@@ -155,17 +151,12 @@ def _platform(platform: capi.Platform) -> str:
         return "without ClusterAPI cluster: cluster-capi-operator installs nothing here"
     current, desired, count = platform["currentRevision"], platform["desiredRevision"], len(platform["unmanaged"] or ())
     following = f", wants {desired}" if desired not in {None, current} else ""
-    alone = "1 definition" if count == 1 else f"{count} definitions"
-    return f"cluster-capi-operator has applied {current or 'no revision'}{following}, and leaves {alone} alone"
+    applied = f"cluster-capi-operator has applied {current or 'no revision'}{following}"
+    return f"{applied}, and leaves {count} definition{'s' * (count != 1)} alone"
 
 
 def _row(item: capi.Definition) -> tuple[str, ...]:
+    unmanaged = {True: "yes", False: "no", None: "not known"}[item["unmanaged"]]
     owners = [f"{each['name']} ({each['operation']})" for each in item["managers"] if each["party"] is not None]
-    return (
-        item["name"],
-        ", ".join(item["served"]) or "none",
-        item["storage"] or "none",
-        ", ".join(item["stored"]) or "none",
-        _WORDS[item["unmanaged"]],
-        ", ".join(owners) or "not known",
-    )
+    versions = (", ".join(item["served"]), item["storage"], ", ".join(item["stored"]))
+    return item["name"], *(version or "none" for version in versions), unmanaged, ", ".join(owners) or "not known"

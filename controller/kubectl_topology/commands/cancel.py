@@ -25,15 +25,27 @@ if TYPE_CHECKING:
     from ..document import Document
 
 
+_INSTEAD = (
+    simulate.item("Status", "How far it is, and what it waits for", "oc topology status"),
+    simulate.item("Wait", "Wait until it is completed", "oc topology wait"),
+    simulate.item(
+        "Accept",
+        "Past the deadline only: accept that a check of a component will not be met, and complete without it",
+        "oc topology accept --check NAME",
+    ),
+)
+"""What there is where there is no way back."""
+
+
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Cancel the request and print what became of that."""
-    answer, code = await cancel(connection, transitions, options.operator_namespace)
+    answer, code = await cancel(connection, transitions)
     show(options, answer, add_cancel)
     return code
 
 
 async def cancel(
-    connection: cluster.Connection, transitions: load.Transitions, namespace: str
+    connection: cluster.Connection, transitions: load.Transitions
 ) -> tuple[answers.Cancel, errors.ExitCode]:
     """Read, judge, write, and see whether the operator answers. Raises PluginError as `write.request` does."""
     snapshots: list[cluster.Snapshot] = []
@@ -45,9 +57,9 @@ async def cancel(
             answer["message"] = f"Infrastructure changed while the request was being cancelled. {answer['message']}"
         return answer, code
 
-    answer, code, generation = await write.request(connection, lambda: cluster.head(connection, namespace), judge, None)
+    answer, code, generation = await write.request(connection, lambda: cluster.head(connection), judge, None)
     if answer["result"] == "Refused":
-        answer["next"] = _instead()
+        answer["next"] = [*_INSTEAD]
     if generation is None:
         return answer, code
     connection.interruption.text = f"the request {answer['desired']} was cancelled. See: oc topology status"
@@ -57,17 +69,14 @@ async def cancel(
         answer["message"] = f"The fulfilled request {answer['desired']} is removed; the cluster stays {here}"
     if answer["operator"]["state"] in {"Running", "Unknown"}:
         record = await write.observed_generation(connection, generation, Phase.IDLE)
+        late = f"The operator has not gone back to Idle within {write.OBSERVED_TIMEOUT:g} s; the request is cancelled"
         if record is not None:
             answer["phase"] = record.phase.value
         else:
-            answer["warnings"].append(
-                f"The operator has not gone back to Idle within {write.OBSERVED_TIMEOUT:g} s; the request is cancelled "
-                "anyway. Look at it with: oc topology status"
-            )
+            answer["warnings"].append(f"{late} anyway. Look at it with: oc topology status")
     elif answer["phase"] not in {None, Phase.IDLE.value}:
-        answer["warnings"].append(
-            f"The operator does not run, so its record still says {answer['phase']} until it does"
-        )
+        stale = f"The operator does not run, so its record still says {answer['phase']} until it does"
+        answer["warnings"].append(stale)
     return answer, code
 
 
@@ -77,20 +86,17 @@ def judged(
     """Whether there is a request that can be cancelled. `by` is the field manager that made it."""
     result, message, code = _result(snapshot, transitions)
     here = snapshot.infrastructure
-    desired, version = here.desired, here.resource_version
     plan = simulate.item("Plan", "What can be requested from here", "oc topology plan")
+    audit = simulate.item("Audit", "Which parts of this cluster do not follow its topology", "oc topology audit")
+    instead = disruption.hosted_steps(here) or [audit if here.control_plane == vocabulary.EXTERNAL else plan]
     return {
         **sections.judged(snapshot, "TopologyCancel"),
-        "requestedBy": by if desired is not None else None,
+        "requestedBy": by if here.desired is not None else None,
         "result": result,
         "message": message,
-        "patch": write.patch(version, None, acting) if result == "WouldWrite" else None,
+        "patch": write.patch(here.resource_version, None, acting) if result == "WouldWrite" else None,
         "warnings": [],
-        "next": _instead()
-        if result == "Refused"
-        else disruption.hosted_instead(here)
-        if disruption.is_hosted(here)
-        else [plan],
+        "next": [*_INSTEAD] if result == "Refused" else instead,
     }, code
 
 
@@ -120,26 +126,13 @@ def _is_fulfilled(snapshot: cluster.Snapshot, transitions: load.Transitions) -> 
     return desired == here.control_plane and not leads
 
 
-def _instead() -> list[answers.Expected]:
-    """What there is where there is no way back."""
-    return [
-        simulate.item("Status", "How far it is, and what it waits for", "oc topology status"),
-        simulate.item("Wait", "Wait until it is completed", "oc topology wait"),
-        simulate.item(
-            "Accept",
-            "Past the deadline only: accept that a check of a component will not be met, and complete without it",
-            "oc topology accept --check NAME",
-        ),
-    ]
-
-
 def add_cancel(document: Document, answer: answers.Cancel) -> None:
     """`cancel`."""
     request = ", made by ".join(filter(None, (answer["desired"], answer["requestedBy"])))
     if answer["result"] == "Written":
         # Everything here is as it is after that.
         request = f"none; before: {request}"
-    sections.head(document, answer, [("Phase", answer["phase"] or "")], request=request)
+    sections.head(document, answer, request=request)
     document.add("Warning", map(sections.sentence, answer["warnings"]))
     refused = f" {sections.REFUSED}." if answer["result"] == "Refused" else ""
     document.add("", [(answer["result"], f"{sections.sentence(answer['message'])}{refused}")])

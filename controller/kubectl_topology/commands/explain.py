@@ -31,11 +31,7 @@ if TYPE_CHECKING:
     from .. import cluster
 
 FILE: Final = "explanations.json"
-_NEAREST = 5
 _COMMAND: Final = re.compile(r"`(oc [^`]{40,})`\.?")
-_INDENT: Final = 5
-_HERE: Final = frozenset({"check", "advisory", "problem", "reason"})
-"""Kinds of names that a cluster may have a message for."""
 
 
 class Look(TypedDict):
@@ -100,17 +96,17 @@ def matching(name: str) -> list[Explanation]:
 
 def nearest(name: str) -> list[str]:
     """The names that it is part of, then those that are spelled alike; a few, each once."""
-    by_lower = {explanation["name"].lower(): explanation["name"] for explanation in every()}
-    text = name.lower()
-    alike = difflib.get_close_matches(text, by_lower, n=_NEAREST, cutoff=0.6)
+    by_lower, text = {explanation["name"].lower(): explanation["name"] for explanation in every()}, name.lower()
+    alike = difflib.get_close_matches(text, by_lower, n=5, cutoff=0.6)
     parts = [lower for lower in by_lower if len(text) > 2 and text in lower]
     order = dict.fromkeys((*alike[:1], *parts, *alike))
-    return [by_lower[lower] for lower in order][:_NEAREST]
+    return [by_lower[lower] for lower in order][:5]
 
 
 def concerns_a_cluster(options: argparse.Namespace) -> bool:
     """May a cluster have a message for this name?"""
-    return options.name is not None and any(item["kind"] in _HERE for item in matching(options.name))
+    kinds = {"check", "advisory", "problem", "reason"}
+    return options.name is not None and any(item["kind"] in kinds for item in matching(options.name))
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
@@ -118,7 +114,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     from .. import cluster  # noqa: PLC0415 - most names are explained without a cluster
     from . import status  # noqa: PLC0415 - as above
 
-    snapshot = await cluster.present(connection, transitions, options.operator_namespace)
+    snapshot = await cluster.present(connection, transitions)
     return alone(options, _here(status.answer(snapshot, transitions), options.name.lower()))
 
 
@@ -139,8 +135,8 @@ def alone(options: argparse.Namespace, here: list[Here] | None = None, unread: s
     """Print what was asked for; a name that does not exist is bad usage."""
     items = list(every()) if options.name is None else matching(options.name)
     if not items:
-        near = nearest(options.name)
-        meant = f"did you mean {', '.join(near)}?" if near else "no name is like it."
+        near = ", ".join(nearest(options.name))
+        meant = f"did you mean {near}?" if near else "no name is like it."
         errors.complain(f"unknown name {options.name!r}; {meant} Without a name, explain lists all")
         return errors.ExitCode.USAGE
     head = {"apiVersion": answers.API_VERSION, "kind": "TopologyExplanationList"}
@@ -154,14 +150,11 @@ def _listed(sheet: document.Document, answer: Explanations) -> None:
 
 
 def _explained(sheet: document.Document, answer: Explanations) -> None:
-    rows: list[document.Row | str] = []
+    rows: list[document.Row | str] = [] if answer["here"] != [] else ["This cluster says nothing of it at the moment."]
+    rows = rows if answer["unread"] is None else [f"The cluster was not read: {answer['unread']}"]
     for here in answer["here"] or ():
         rows.append(document.Row(tuple(filter(None, (here["status"], here["message"])))))
         rows += [document.command(here["command"], 4)] if here["command"] else []
-    if answer["here"] == []:
-        rows = ["This cluster says nothing of it at the moment."]
-    if answer["unread"] is not None:
-        rows = [f"The cluster was not read: {answer['unread']}"]
     sheet.add("On this cluster", rows)
     for item in answer["items"]:
         detail = f", {item['detail']}" if item["detail"] else ""
@@ -170,15 +163,12 @@ def _explained(sheet: document.Document, answer: Explanations) -> None:
         sheet.add("Look at", [row for pair in looks for row in pair if row.cells[0]])
         for title, sentences in (("Do", item["do"]), ("Avoid", item["avoid"]), ("Call", item["call"])):
             sheet.add(title, [row for sentence in sentences for row in _sentence(sentence)])
-        where = [document.Row(("Source", item["source"]), indent=0)]
+        where, folder = [("Source", item["source"])], os.environ.get(vocabulary.RUNBOOKS_VARIABLE, "").rstrip("/")
         for name in item["runbooks"]:
             # An alert's own runbook is what stands above.
             place = "" if item["kind"] == "alert" else shell.command("oc topology explain {}", name)
-            if folder := os.environ.get(vocabulary.RUNBOOKS_VARIABLE, "").rstrip("/"):
-                place = f"{folder}/{name}.md"
-            if place:
-                where.append(document.Row(("Runbook", place), indent=0))
-        sheet.add("", where)
+            where.append(("Runbook", f"{folder}/{name}.md" if folder else place))
+        sheet.add("", [document.Row(pair, indent=0) for pair in where if pair[1]])
 
 
 def _sentence(sentence: str) -> Iterator[document.Row]:
@@ -186,7 +176,7 @@ def _sentence(sentence: str) -> Iterator[document.Row]:
     first = True
     for number, part in enumerate(_COMMAND.split(sentence)):
         if number % 2:
-            yield document.command(part, indent=_INDENT)
+            yield document.command(part, indent=5)
         elif text := part.strip():
-            yield document.Row(("-", text)) if first else document.Row((text,), indent=_INDENT)
+            yield document.Row(("-", text)) if first else document.Row((text,), indent=5)
             first = False

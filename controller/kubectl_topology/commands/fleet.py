@@ -1,8 +1,8 @@
 """`fleet`: what the survey of all clusters says, read on the hub and nowhere else.
 
 The survey (`cluster-topology-operator fleet`) lets the work agent of each cluster say in which state the cluster is;
-here it is counted. The works of the roll-out are read beside it: what keeps a request from being applied stands there.
-A cluster that the hub cannot reach is counted as such, whatever it said last. `count` is pure.
+here it is counted. What keeps a request from being applied stands in the works of the roll-out beside it. A cluster
+that the hub cannot reach is counted as such, whatever it said last. `count` is pure.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import collections
 import functools
 import sys
 import types
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from topology_api.served import mapping
 from topology_api.vocabulary import CheckName
 from topology_controller import terminal
 from topology_controller.kube import errors as kube
@@ -27,7 +27,7 @@ from . import show
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from topology_controller.definitions import load
 
@@ -48,13 +48,9 @@ _WORDS: Final = {
     UNREACHABLE: "unreachable", UNREPORTED: "not reported yet",
 }  # fmt: skip
 _EXAMPLES: Final = 3
-_LONGEST: Final = 512
-"""Characters that are kept of what a cluster says."""
-_APPLIED, _AVAILABLE = "Applied", "ManagedClusterConditionAvailable"
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """What is kept of a ManifestWork: few bytes, since there are thousands."""
 
     cluster: str
@@ -87,36 +83,34 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
         unreached, waves = frozenset(), {}
         unknown = connection.lacks(error) if isinstance(error, kube.Forbidden) else str(error)
     if not any(work.survey for work in listed.items):
-        raise errors.PluginError(
-            f"no ManifestWork of {survey} is there",
-            "Apply the survey first: cluster-topology-operator fleet work prints it, and --namespace names its place",
-        )
+        hint = "Apply the survey first: cluster-topology-operator fleet work prints it, and --namespace names its place"
+        raise errors.PluginError(f"no ManifestWork of {survey} is there", hint)
     answer, code = count(listed.items, unreached, datetime.now(UTC), unknown, waves)
-    if options.list is not None:
-        for name in sorted(item["name"] for item in answer["clusters"] if item["state"] == options.list):
-            sys.stdout.write(f"{terminal.plain(name)}\n")
-        return code
-    show(options, answer, table)
+    if options.list is None:
+        show(options, answer, table)
+    else:
+        names = sorted(item["name"] for item in answer["clusters"] if item["state"] == options.list)
+        sys.stdout.writelines(f"{terminal.plain(name)}\n" for name in names)
     return code
 
 
 def _work(raw: Raw, survey: str) -> Work:
-    metadata = _part(raw, "metadata")
+    metadata = mapping(raw.get("metadata"))
     where = str(metadata.get("namespace", ""))
-    manifests = _entries(_part(_part(raw, "status"), "resourceStatus").get("manifests"))
-    if _part(metadata, "labels").get(REPLICA_SET) != survey:
+    manifests = _entries(mapping(mapping(raw.get("status")).get("resourceStatus")).get("manifests"))
+    if mapping(metadata.get("labels")).get(REPLICA_SET) != survey:
         refused = (
             str(condition.get("message", ""))
             for manifest in manifests
             for condition in _entries(manifest.get("conditions"))
-            if condition.get("type") == _APPLIED and condition.get("status") == "False"
+            if condition.get("type") == "Applied" and condition.get("status") == "False"
         )
         return Work(where, survey=False, message=next(refused, ""))
-    message, since, disabled, deadline = "", "", "", ""
+    message = since = disabled = deadline = ""
     for manifest in manifests:
-        kind = _part(manifest, "resourceMeta").get("kind")
-        feedback = _entries(_part(manifest, "statusFeedback").get("values"))
-        values = {value.get("name"): str(_part(value, "fieldValue").get("string", "")) for value in feedback}
+        kind = mapping(manifest.get("resourceMeta")).get("kind")
+        feedback = _entries(mapping(manifest.get("statusFeedback")).get("values"))
+        values = {value.get("name"): str(mapping(value.get("fieldValue")).get("string", "")) for value in feedback}
         if kind == "ClusterOperator":
             disabled = values.get("disabled", "")
         for condition in _entries(manifest.get("conditions")):
@@ -124,21 +118,16 @@ def _work(raw: Raw, survey: str) -> Work:
                 message = str(condition.get("message", ""))
                 since = values.get("problemSince") or values.get("since", "")
                 deadline = values.get("deadline", "")
-    return Work(where, True, *(text[:_LONGEST] for text in (message, since, disabled, deadline)))  # noqa: FBT003 - in their order
+    return Work(where, True, *(text[:512] for text in (message, since, disabled, deadline)))  # noqa: FBT003 - in their order
 
 
 def _reached(raw: Raw, label: str) -> tuple[str, bool, str | None]:
     """The name of a managed cluster, whether the hub reaches it, and its wave where it has one."""
-    conditions = _entries(_part(raw, "status").get("conditions"))
-    state = next((item.get("status") for item in conditions if item.get("type") == _AVAILABLE), "Unknown")
-    metadata = _part(raw, "metadata")
-    wave = _part(metadata, "labels").get(label)
-    return str(metadata.get("name", "")), state == "True", wave if isinstance(wave, str) else None
-
-
-def _part(raw: Raw, name: str) -> Raw:
-    part = raw.get(name)
-    return part if isinstance(part, dict) else {}
+    conditions = _entries(mapping(raw.get("status")).get("conditions"))
+    available = [item.get("status") for item in conditions if item.get("type") == "ManagedClusterConditionAvailable"]
+    metadata = mapping(raw.get("metadata"))
+    wave = mapping(metadata.get("labels")).get(label)
+    return str(metadata.get("name", "")), available[:1] == ["True"], wave if isinstance(wave, str) else None
 
 
 def _entries(listed: object) -> list[Raw]:
@@ -146,7 +135,7 @@ def _entries(listed: object) -> list[Raw]:
 
 
 def count(
-    works: Iterable[Work],
+    works: Sequence[Work],
     unreached: frozenset[str],
     now: datetime,
     unknown: str = "",
@@ -154,10 +143,8 @@ def count(
 ) -> tuple[answers.Fleet, errors.ExitCode]:
     """The answer, and the exit code: blocked while a cluster needs a person.
 
-    `unreached` are the clusters that the hub does not reach; `unknown` says why that is not known, if it is not.
-    `waves` has the value of the wave label of those that have one.
+    `unreached` are the clusters that the hub does not reach, `unknown` is why that is not known. `waves` has labels.
     """
-    works = tuple(works)
     refused = {work.cluster: work.message for work in works if not work.survey and work.message}
     clusters = [
         _surveyed(work, refused.get(work.cluster, ""), waves.get(work.cluster), reached=work.cluster not in unreached)
@@ -229,10 +216,10 @@ def table(document: Document, answer: answers.Fleet) -> None:
     document.add("", rows if answer["blockers"] else [])
     troubled = [item for item in answer["clusters"] if item["state"] == State.NEEDS_A_PERSON]
     shown = len(troubled) if document.whole else 20
-    if troubled:
-        whys = (item["detail"] if document.whole else _first(item["detail"]) for item in troubled)
-        listed = [(item["name"], item["since"] or "", why) for item, why in zip(troubled[:shown], whys, strict=False)]
-        document.add("", [("NEEDS A PERSON", "SINCE", "WHY"), *listed])
+    rows = [("NEEDS A PERSON", "SINCE", "WHY")]
+    for item in troubled[:shown]:
+        rows.append((item["name"], item["since"] or "", item["detail"] if document.whole else _first(item["detail"])))
+    document.add("", rows if troubled else [])
     under_way = [item for item in answer["clusters"] if item["state"] == State.UNDER_WAY]
     if document.whole and under_way:
         columns = ("UNDER WAY", "WAVE", "PHASE", "SINCE", "DEADLINE", "WAITS FOR")

@@ -6,10 +6,8 @@ that it can start from. What leads away from here carries its verdict. All but `
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from topology_api.types import TopologyPair
 from topology_controller import terminal
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """One line of the graph. `verdict` is empty for what does not start here; `notes` are lines below its name."""
 
     source: TopologyPair
@@ -34,19 +31,19 @@ class Edge:
     notes: tuple[str, ...] = ()
 
 
-_GREY = "#6b6b6b"
-_COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "CannotTell": "#7a4d00", "Unsupported": _GREY, "": _GREY}
-_STYLES = {
-    "Possible": "bold", "Blocked": "dashed", "CannotTell": "dashed, arrowhead=odot", "Unsupported": "dotted",
-    "": "solid",
-}  # fmt: skip
-"""Of lines in Graphviz. Here and in Mermaid the line alone shows the verdict, without its colour."""
-_ARROWS = {"Possible": "==>", "Blocked": "-.->", "CannotTell": "-.-o", "Unsupported": "--x", "": "-->"}
+_LINES = {
+    "Possible": ("#1b7f3b", "bold", "==>"),
+    "Blocked": ("#b3261e", "dashed", "-.->"),
+    "CannotTell": ("#7a4d00", "dashed, arrowhead=odot", "-.-o"),
+    "Unsupported": ("#6b6b6b", "dotted", "--x"),
+    "": ("#6b6b6b", "solid", "-->"),
+}
+"""By verdict: the colour, and the line in Graphviz and in Mermaid, which shows the verdict without its colour too."""
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print the graph in the form that is asked for."""
-    snapshot = await cluster.overview(connection, transitions, options.operator_namespace)
+    snapshot = await cluster.overview(connection, transitions)
     here = records.pair(snapshot.infrastructure)
     ways, _ = simulate.ways(snapshot.known, transitions, snapshot.now)
     form = mermaid if options.output == "mermaid" else dot
@@ -61,18 +58,16 @@ def edges(transitions: load.Transitions, here: TopologyPair, ways: list[answers.
     for definition in transitions.definitions:
         for infrastructure in definition.source.infrastructure:
             source = TopologyPair(control_plane=definition.source.control_plane.value, infrastructure=infrastructure)
-            way = by_name.get(definition.name) if source == here else None
-            edge = Edge(source, definition.target.pair, definition.name)
-            if way is not None:
-                notes = [answers.words(way["verdict"]).lower(), *(blocker["name"] for blocker in way["blockers"])]
-                notes = ["not for this cluster", way["elsewhere"]] if way["elsewhere"] else notes
-                edge = dataclasses.replace(edge, verdict=way["verdict"], notes=tuple(notes))
-            every.append(edge)
+            way, verdict, notes = by_name.get(definition.name), "", list[str]()
+            if way is not None and source == here:
+                verdict, elsewhere = way["verdict"], ["not for this cluster", way["elsewhere"]]
+                notes = [answers.words(verdict).lower(), *(blocker["name"] for blocker in way["blockers"])]
+                notes = elsewhere if way["elsewhere"] else notes
+            every.append(Edge(source, definition.target.pair, definition.name, verdict, tuple(notes)))
     return tuple(every)
 
 
 def _places(every: tuple[Edge, ...], here: TopologyPair) -> list[TopologyPair]:
-    """Every place of the graph once, where the cluster is first."""
     return list(dict.fromkeys([here, *(pair for edge in every for pair in (edge.source, edge.target))]))
 
 
@@ -86,11 +81,9 @@ def dot(every: tuple[Edge, ...], here: TopologyPair) -> str:
         lines.append(f'  "{_dot(str(place))}" [label="{label}"{mark}];')
     for edge in every:
         label = "\\n".join(_dot(line) for line in (edge.name, *edge.notes))
-        colour, style = _COLOURS[edge.verdict], _STYLES[edge.verdict]
-        lines.append(
-            f'  "{_dot(str(edge.source))}" -> "{_dot(str(edge.target))}" '
-            f'[label="{label}", color="{colour}", fontcolor="{colour}", style={style}];'
-        )
+        colour, style, _ = _LINES[edge.verdict]
+        look = f'[label="{label}", color="{colour}", fontcolor="{colour}", style={style}]'
+        lines.append(f'  "{_dot(str(edge.source))}" -> "{_dot(str(edge.target))}" {look};')
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -102,10 +95,10 @@ def mermaid(every: tuple[Edge, ...], here: TopologyPair) -> str:
         lines.append(f'  {name}["{_quoted(place.control_plane)}<br/>{_quoted(place.infrastructure)}"]')
     for edge in every:
         label = "<br/>".join(_quoted(line) for line in (edge.name, *edge.notes))
-        lines.append(f'  {names[edge.source]} {_ARROWS[edge.verdict]}|"{label}"| {names[edge.target]}')
+        lines.append(f'  {names[edge.source]} {_LINES[edge.verdict][2]}|"{label}"| {names[edge.target]}')
     lines.append(f"  style {names[here]} fill:#dbe9ff,stroke-width:3px")
     for number, edge in enumerate(every):
-        lines += [f"  linkStyle {number} stroke:{_COLOURS[edge.verdict]}"] if edge.verdict else []
+        lines += [f"  linkStyle {number} stroke:{_LINES[edge.verdict][0]}"] if edge.verdict else []
     return "\n".join(lines) + "\n"
 
 

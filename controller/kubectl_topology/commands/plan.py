@@ -10,7 +10,7 @@ from topology_api.vocabulary import Phase
 from topology_controller import shell
 from topology_controller.decide import records
 
-from .. import answers, cluster, disruption, front, optional, probe, progress, sections, simulate
+from .. import answers, cluster, disruption, optional, probe, progress, sections, simulate
 from ..document import command
 from . import show
 
@@ -24,14 +24,17 @@ if TYPE_CHECKING:
     from ..document import Document
 
 
+CHECKLIST = "Verify yourself, outside the cluster"
+
+
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print the plan of TARGET, of a manifest, or of everything that starts here."""
     if options.target is None and options.filename is None:
-        snapshot = await cluster.overview(connection, transitions, options.operator_namespace)
+        snapshot = await cluster.overview(connection, transitions)
         ways, verdict = overview(snapshot, transitions)
         show(options, ways, add_overview)
         return verdict.exit_code
-    snapshot = await cluster.everything(connection, transitions, options.operator_namespace)
+    snapshot = await cluster.everything(connection, transitions)
     if options.filename is None:
         plan, judgement = target(snapshot, transitions, options.target)
     else:
@@ -39,9 +42,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     if judgement.leads:
         await optional.add(plan, connection, transitions.matrix, None)
     if options.probe:
-        seen = await probe.run(connection, snapshot.known)
-        plan["probes"], plan["findings"], plan["probeNotes"] = seen.probes, seen.findings, seen.notes
-        plan["checklist"] = front.with_sightings(plan["checklist"], seen.words)
+        await probe.run(plan, connection, snapshot.known)
     show(options, plan, add_plan)
     return judgement.verdict.exit_code
 
@@ -99,12 +100,9 @@ def _plan(
     }
     if judgement.leads and definition is not None:
         target = definition.target.pair
-        plan["transition"] = {
-            "name": definition.name,
-            "summary": definition.summary,
-            "source": answers.pair(source),
-            "target": answers.pair(target),
-        }
+        plan["transition"] = answers.Transition(
+            name=definition.name, summary=definition.summary, source=answers.pair(source), target=answers.pair(target)
+        )
         plan["changes"] = [
             {"field": f"status.{name}Topology", "now": now, "then": then}
             for name, now, then in (
@@ -131,7 +129,9 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
     forbidden = any(fact["right"] for fact in snapshot.unread)
     recorded = {item.name: item for item in record.available} if record is not None and forbidden else {}
     ways, message = simulate.ways(snapshot.known, transitions, snapshot.now, recorded)
-    verdict = simulate.best(ways)
+    # Possible if one is, not known if one may be, else blocked if one is.
+    verdicts, order = {way["verdict"] for way in ways}, ("Possible", "CannotTell", "Blocked")
+    verdict = simulate.Verdict(next((word for word in order if word in verdicts), "Unsupported"))
     possible = sorted({way["name"] for way in ways if way["verdict"] == "Possible"})
     if snapshot.phase == Phase.CONVERGING and not ways:
         verdict = simulate.Verdict.UNDER_WAY
@@ -159,16 +159,13 @@ def _checks(results: Iterable[CheckResult]) -> list[answers.Check]:
 
 def add_overview(document: Document, answer: answers.Overview) -> None:
     """`plan`: a row for each transition, then what blocks it."""
-    sections.head(document, answer, [("Phase", answer["phase"] or "")])
-    ways = answer["transitions"]
-    if ways:
-        rows = [("VERDICT", "TRANSITION", "TARGET", "WHAT")]
-        for way in ways:
-            what = way["elsewhere"] or way["summary"]
-            rows.append((answers.words(way["verdict"]), way["name"], sections.pair(way["target"]), what))
-        document.add("", rows)
-    else:
-        document.add("", [(answers.words(answer["verdict"]), sections.sentence(answer["message"]))])
+    sections.head(document, answer)
+    ways, rows = answer["transitions"], list[tuple[str, ...]]([("VERDICT", "TRANSITION", "TARGET", "WHAT")])
+    for way in ways:
+        what = way["elsewhere"] or way["summary"]
+        rows.append((answers.words(way["verdict"]), way["name"], sections.pair(way["target"]), what))
+    nowhere = (answers.words(answer["verdict"]), sections.sentence(answer["message"]))
+    document.add("", rows if ways else [nowhere])
     clock = datetime.fromisoformat(answer["evaluated"])
     for way in ways:
         old = way["evaluated"] is not None and way["evaluated"] != answer["evaluated"]
@@ -185,21 +182,16 @@ def add_overview(document: Document, answer: answers.Overview) -> None:
 def add_plan(document: Document, answer: answers.Plan) -> None:
     """`plan TARGET`, and `plan -f`."""
     manifest, transition, left = answer.get("manifest"), answer["transition"], answer.get("notCompleteUntil", [])
-    fields = [("Phase", answer["phase"] or "")]
+    fields = []
     if manifest is not None:
         desired = manifest["desiredTopology"]
         asks = f"asks for {desired}" if desired is not None else "has no spec.desiredTopology"
-        fields += [("Manifest", f"{file['file']}:{file['line']} {asks}") for file in manifest["files"]]
+        fields = [("Manifest", f"{file['file']}:{file['line']} {asks}") for file in manifest["files"]]
     sections.head(document, answer, fields)
-    document.add(
-        "",
-        [
-            *([f"{answer['target']} by {transition['name']}: {transition['summary']}"] if transition else ()),
-            # With something left to do the sentence has the verdict in it.
-            answer["message"] if left else (answers.words(answer["verdict"]), answer["message"]),
-            *(command(step["command"]) for step in left),
-        ],
-    )
+    # With something left to do the sentence has the verdict in it.
+    verdict = answer["message"] if left else (answers.words(answer["verdict"]), answer["message"])
+    way = [f"{answer['target']} by {transition['name']}: {transition['summary']}"] if transition else []
+    document.add("", [*way, verdict, *(command(step["command"]) for step in left)])
     if (recorded := answer["recorded"]) is not None:
         age = progress.age(recorded, datetime.fromisoformat(answer["evaluated"]))
         lacking = "You may not read all that this depends on"
@@ -214,7 +206,7 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
     document.add("What would change", changes)
     sections.steps(document, "What to expect", answer["expected"], aligned=True)
     optional.show(document, answer.get("optionalOperators", []))
-    add_checklist(document, answer)
+    sections.steps(document, CHECKLIST, answer["checklist"], aligned=True)
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])
     if manifest is not None:
@@ -229,13 +221,7 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
         document.add(title, [command(shell.command("oc topology set {} --confirm", answer["target"]) + flag)])
 
 
-def add_checklist(document: Document, answer: answers.Plan) -> None:
-    """What an administrator has to look at outside the cluster."""
-    sections.steps(document, "Verify yourself, outside the cluster", answer["checklist"], aligned=True)
-
-
 def _add_probed(document: Document, answer: answers.Plan) -> None:
-    """What names and addresses answered, then what that means, and what it leaves open."""
     rows = []
     for asked in answer.get("probes", []):
         where = asked["address"] if asked["node"] is None else f"{asked['address']} ({asked['node']})"

@@ -1,9 +1,8 @@
 """`set`: requests a topology, if the checks that the operator asks allow it.
 
 It is read and judged as `plan` does, and written only if nothing has changed since (`write`). A check that is not met
-refuses it, unless the operator is to wait for that; no flag skips a check, since the operator would not. When
-Infrastructure has changed it is read and judged again, but a request that another client has made meanwhile is never
-replaced unseen. `judged` is pure.
+refuses it, unless the operator is to wait for that; no flag skips a check, since the operator would not. A request that
+another client has made meanwhile is never replaced unseen. `judged` is pure.
 """
 
 from __future__ import annotations
@@ -20,12 +19,8 @@ from ..document import Document, Row, command
 from . import accept, plan, show, wait
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from topology_controller.definitions import load
 
-_BEFORE = ("PointOfNoReturn", "Reboots", disruption.LONE_ROUTER, "Duration")
-"""What an administrator who is about to confirm should have read of what a plan expects."""
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
 
 
@@ -51,19 +46,19 @@ async def _consents(answer: answers.Set) -> bool:
     if answer["result"] != "WouldWrite" or not answer["plan"]["changes"]:
         return True
     sheet = Document.for_stream(sys.stderr)
-    expected = [step for step in answer["plan"]["expected"] if step["name"] in _BEFORE]
+    before = {"PointOfNoReturn", "Reboots", disruption.LONE_ROUTER, "Duration"}
+    expected = [step for step in answer["plan"]["expected"] if step["name"] in before]
     sections.steps(sheet, "What to expect", expected, aligned=True)
     _add_open(sheet, answer["plan"])
     return await accept.consented(sheet, answer["target"], "request it")
 
 
 def _add_open(document: Document, planned: answers.Plan) -> None:
-    """What the transition will wait for, and what cannot be seen from inside."""
     rows: list[Row] = []
     for left in planned.get("notCompleteUntil", []):
         rows += [Row((left["check"], f"advisory {left['advisory']}")), command(left["command"], 4)]
     document.add("It will not complete until this is done", rows)
-    plan.add_checklist(document, planned)
+    sections.steps(document, plan.CHECKLIST, planned["checklist"], aligned=True)
 
 
 async def request(
@@ -72,7 +67,7 @@ async def request(
     """Read, judge, write, without --wait see whether the operator answers. Raises PluginError as `write.request`."""
     answer, code, generation = await write.request(
         connection,
-        lambda: cluster.everything(connection, transitions, asked.operator_namespace),
+        lambda: cluster.everything(connection, transitions),
         lambda snapshot, *_: judged(snapshot, transitions, asked, connection.acting),
         asked.target,
         dry_run=not asked.confirm,
@@ -86,18 +81,15 @@ async def request(
         " Until the topology has changed it is cancelled with: oc topology cancel"
     )
     answer["message"] = f"{asked.target} is requested"
+    late = f"The operator has not answered within {write.OBSERVED_TIMEOUT:g} s; the request stands, and is taken up as"
     if asked.wait:
         # The command itself waits next.
         answer["next"] = [step for step in answer["next"] if step["name"] != "Wait"]
     elif answer["plan"]["operator"]["state"] in {"Running", "Unknown"}:
-        record = await write.observed_generation(connection, generation)
-        if record is not None:
+        if (record := await write.observed_generation(connection, generation)) is not None:
             answer["operatorSays"] = wait.summary(record)
         else:
-            answer["warnings"].append(
-                f"The operator has not answered within {write.OBSERVED_TIMEOUT:g} s; the request stands, and is taken "
-                "up as soon as the operator runs. Look at it with: oc get co topology"
-            )
+            answer["warnings"].append(f"{late} soon as the operator runs. Look at it with: oc get co topology")
     return answer, code
 
 
@@ -112,17 +104,13 @@ def judged(
     # It does not wait where nothing can come of waiting.
     degraded, phase = judgement.decision.degraded, judgement.decision.phase
     overwritten = degraded is not None and degraded.reason is Reason.TOPOLOGY_OVERWRITTEN
-    waits = (
-        not overwritten
-        and not phase.changed
-        and (phase in {Phase.PENDING, Phase.ADMITTING} or judgement.decision.watch)
-    )
+    is_open = phase in {Phase.PENDING, Phase.ADMITTING} or judgement.decision.watch
+    waits = is_open and not overwritten and not phase.changed
     operator = planned["operator"]
     runs = operator["state"] not in sections.ABSENT
-    result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits, runs=runs)
-    would = result == "WouldWrite"
+    here, version = snapshot.infrastructure.desired, snapshot.infrastructure.resource_version
+    result, message, code = _result(here, asked, judgement, waits=waits, runs=runs)
     acts = judgement.verdict not in {simulate.Verdict.UNSUPPORTED, simulate.Verdict.FULFILLED} and result != "Refused"
-    version = snapshot.infrastructure.resource_version
     warnings = [operator["message"]] if operator["state"] != "Running" else []
     lone = (item for item in planned["expected"] if item["name"] == disruption.LONE_ROUTER)
     warnings += [f"{item['message']}: {item['command']}" for item in lone]
@@ -131,11 +119,11 @@ def judged(
         "kind": "TopologySet",
         "evaluated": answers.stamp(snapshot.now),
         "target": asked.target,
-        "desired": snapshot.infrastructure.desired,
+        "desired": here,
         "dryRun": not asked.confirm,
         "result": result,
         "message": message,
-        "patch": write.patch(version, asked.target, acting) if would else None,
+        "patch": write.patch(version, asked.target, acting) if result == "WouldWrite" else None,
         "operatorSays": None,
         "warnings": warnings if acts else [],
         "next": _next(planned, asked, judgement, result, waits=waits or (not runs and result == "Refused")),
@@ -178,17 +166,14 @@ def _next(
     if judgement.decision.disabled is not None:
         # Whatever else is asked here gets the same answer.
         return []
+    confirm = shell.command("oc topology set {} --confirm", asked.target)
     if result == "Refused":
         who = "nothing acts on it until an operator runs, which then" if absent else "the operator"
-        allowing = simulate.item(
-            "AllowPending",
-            f"Request it anyway: {who} waits until all checks pass and continues automatically. No check is skipped",
-            shell.command("oc topology set {} --confirm --allow-pending", asked.target),
-        )
+        anyway = f"Request it anyway: {who} waits until all checks pass and continues automatically"
+        allowing = simulate.item("AllowPending", f"{anyway}. No check is skipped", f"{confirm} --allow-pending")
         return [_where_to_look(planned["desired"]), *([allowing] if waits else [])]
     if not asked.confirm and result == "WouldWrite":
-        flag = " --allow-pending" if asked.allow_pending else ""
-        confirm = shell.command("oc topology set {} --confirm", asked.target) + flag
+        confirm += " --allow-pending" if asked.allow_pending else ""
         return [simulate.item("Confirm", "Make the request", confirm)]
     if verdict is simulate.Verdict.FULFILLED:
         return [simulate.item("Status", "How it stands", "oc topology status")]
@@ -230,33 +215,27 @@ def add_request(document: Document, answer: answers.Set) -> None:
         # What keeps an operator from running is the warning that follows.
         leads = ("Operator", sections.running(operator) if operator["state"] == "Running" else operator["state"])
         sections.fields(document, [*sections.place(answer["plan"]["cluster"]), request, leads])
-    document.add("Warning", _warned(answer))
+    # A command at the end of a warning stands on a line of its own, without a full stop.
+    expected = {f"{item['message']}: {item['command']}": item for item in answer["plan"]["expected"] if item["command"]}
+    rows: list[Row | str] = []
+    for warning in answer["warnings"]:
+        item = expected.get(warning)
+        rows += [sections.sentence(warning)] if item is None else [f"{item['message']}:", command(item["command"], 4)]
+    document.add("Warning", rows)
+    message = sections.sentence(answer["message"])
     if result == "WouldWrite":
-        unconfirmed = f"{sections.REFUSED}, because --confirm was not given."
-        document.add("", [f"{sections.sentence(answer['message'])} {unconfirmed}"])
+        document.add("", [f"{message} {sections.REFUSED}, because --confirm was not given."])
         if patch is not None:
             version = patch["body"]["metadata"]["resourceVersion"]
             title = f"What would be sent; it is refused when Infrastructure is no longer at version {version}"
             document.add(title, [command(patch["command"])])
     elif result == "Refused":
         # The verdict of the plan stands above.
-        why = "" if answer["message"] == answer["plan"]["message"] else f"{sections.sentence(answer['message'])} "
+        why = "" if answer["message"] == answer["plan"]["message"] else f"{message} "
         document.add("", [(result, f"{why}{sections.REFUSED}.")])
     else:
         if result == "Written":
             _add_open(document, answer["plan"])
         operator_says = [("Operator", answer["operatorSays"])] if answer["operatorSays"] else []
-        document.add("", [(result, sections.sentence(answer["message"])), *operator_says])
+        document.add("", [(result, message), *operator_says])
     sections.following(document, answer["next"])
-
-
-def _warned(answer: answers.Set) -> Iterator[Row | str]:
-    """Each as a sentence; a command at its end stands on a line of its own, without a full stop."""
-    expected = {f"{item['message']}: {item['command']}": item for item in answer["plan"]["expected"]}
-    for warning in answer["warnings"]:
-        item = expected.get(warning)
-        if item is None or not item["command"]:
-            yield sections.sentence(warning)
-        else:
-            yield f"{item['message']}:"
-            yield command(item["command"], 4)

@@ -1,9 +1,8 @@
 """`status`: how far it has come, as the operator has recorded it, once; `live` has --watch. `answer` is pure.
 
 The structure is that of the status page on a process that does not lead (`report.view`): phase, checks and conditions
-stand as the leader wrote them, and are not judged again. Nodes, members of etcd and operands, which only a leader
-watches, are read live and put beside it by the page's own functions. What can be requested is looked at again where
-the operator did so too long ago (`cluster.is_old`).
+stand as the leader wrote them. Nodes, members of etcd and operands, which only a leader watches, are read live and put
+beside it. What can be requested is looked at again where the operator did so too long ago (`cluster.is_old`).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ NOT_NOW = "Looked at while a transition is under way"
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print how it stands."""
-    snapshot = await cluster.present(connection, transitions, options.operator_namespace)
+    snapshot = await cluster.present(connection, transitions)
     shown, since, record = answer(snapshot, transitions), optional.changed(snapshot), snapshot.record
     if since is not None and record is not None and advisories.is_settled(record, snapshot.now):
         await optional.add(shown, connection, transitions.matrix, since)
@@ -55,10 +54,10 @@ def answer(
         shown["disabled"] = None if cause is None else {"reason": cause.reason, "message": cause.message}
     stage, definition, results = _judged(snapshot, transitions, shown["stage"])
     operands: state.Operands = {"items": [], "said": NOT_NOW}
-    if record is not None and record.phase is Phase.CONVERGING and shown["disabled"] is None:
-        operands = evidence.operands(results, definition, transitions.matrix)
     nodes: state.Nodes = {"items": [], "said": NOT_NOW}
     etcd: state.Members = {"items": [], "said": NOT_NOW}
+    if record is not None and record.phase is Phase.CONVERGING and shown["disabled"] is None:
+        operands = evidence.operands(results, definition, transitions.matrix)
     if known.control_plane_nodes is not facts.NOT_READ:
         nodes = evidence.nodes(known, results, leads=True)
         etcd = evidence.members(known, stage, leads=True)
@@ -100,20 +99,21 @@ def _judged(
     return stage, definition, results
 
 
+def _recorded(snapshot: cluster.Snapshot) -> dict[str, AvailableTransition]:
+    return {item.name: item for item in (() if snapshot.record is None else snapshot.record.available)}
+
+
 def evaluated(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[AvailableTransition, ...]:
     """What could be requested, as far as it was read; nothing where it was not looked at."""
     if snapshot.known.control_plane_nodes is facts.NOT_READ:
         return ()
-    recorded = {item.name: item for item in (() if snapshot.record is None else snapshot.record.available)}
-    return tuple(simulate.evaluated(snapshot.known, transitions, snapshot.now, recorded).values())
+    return tuple(simulate.evaluated(snapshot.known, transitions, snapshot.now, _recorded(snapshot)).values())
 
 
 def _available(
     snapshot: cluster.Snapshot, transitions: load.Transitions, looked: Iterable[AvailableTransition]
 ) -> Iterable[AvailableTransition]:
-    """The newest verdict of each transition."""
-    record = snapshot.record
-    newest = {item.name: item for item in (() if record is None else record.available)}
+    record, newest = snapshot.record, _recorded(snapshot)
     at_rest = record is None or record.phase in {Phase.IDLE, Phase.UNSUPPORTED}
     for item in (*looked, *(evaluated(snapshot, transitions) if at_rest else ())):
         if item.name not in newest or item.evaluated_time >= newest[item.name].evaluated_time:
@@ -127,9 +127,7 @@ def _awaited(
     """The checks of the record that are not met, with how far each is now, and what is found."""
     now = {result.name.value: result for result in results}
     awaited: list[answers.Awaited] = []
-    for check in checks:
-        if check["status"] == "Met":
-            continue
+    for check in (check for check in checks if check["status"] != "Met"):
         result = now.get(check["name"])
         count = None if result is None else result.count
         own = [operand for operand in operands if operand["check"] == check["name"]]

@@ -5,7 +5,7 @@ Where the cluster cannot be read the version of this program is printed anyway, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from topology_api import vocabulary
 from topology_controller._version import __version__
@@ -46,20 +46,15 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
     """Print the versions. Raises PluginError where the cluster cannot be read, or its API lacks the fields."""
     from .. import cluster  # noqa: PLC0415 - the version of this program is printed without a cluster
 
-    snapshot = await cluster.head(connection, options.operator_namespace)
+    snapshot = await cluster.head(connection)
     versions = getattr(snapshot.known.own_operator, "status", {}).get("versions")
     names = {item.get("name"): item.get("version") for item in versions or () if isinstance(item, dict)}
-    operator = names.get("operator")
-    return alone(options, None, operator if isinstance(operator, str) else None, sections.operator_state(snapshot))
+    return alone(options, None, names.get("operator"), sections.operator_state(snapshot))
 
 
-def alone(
-    options: argparse.Namespace,
-    unread: str | None = None,
-    operator: str | None = None,
-    running: answers.Operator | None = None,
-) -> int:
+def alone(options: argparse.Namespace, unread: str | None = None, operator: Any = None, running: Any = None) -> int:
     """Print the version of this program, and of the operator or why the cluster was not read."""
+    operator = operator if isinstance(operator, str) else None
     differ = "The versions differ: plan may judge otherwise than the operator does"
     answer: Versions = {
         "apiVersion": answers.API_VERSION,
@@ -75,9 +70,9 @@ def alone(
 
 
 def _shown(sheet: document.Document, answer: Versions) -> None:
-    running = answer["running"]
-    operator = "" if running is None else f"{answer['operator'] or 'version unknown'}, {sections.running(running)}"
-    api = "" if running is None else f"has {vocabulary.DESIRED} and {vocabulary.RECORD}"
-    pairs = [(naming.PROGRAM, answer["client"]), (vocabulary.OPERATOR_NAME, operator), ("API", api)]
+    pairs = [(naming.PROGRAM, answer["client"])]
+    if (running := answer["running"]) is not None:
+        operator = f"{answer['operator'] or 'version unknown'}, {sections.running(running)}"
+        pairs += [(vocabulary.OPERATOR_NAME, operator), ("API", f"has {vocabulary.DESIRED} and {vocabulary.RECORD}")]
     sections.fields(sheet, pairs)
     sheet.add("", [sections.sentence(text) for text in (answer["skew"], answer["unread"]) if text])

@@ -1,8 +1,8 @@
 """`wait`: until the transition is completed, or it is certain that it will not be.
 
-The idle watches of the operator (`observe.watches`) bring Infrastructure with the record, and ClusterOperator
-`topology`. Only a record that speaks of the present generation counts, since a request that was made a moment ago still
-finds the record of the one before. Whether an operator runs is read from its Lease once a minute. `standing` is pure.
+The idle watches of the operator (`observe.watches`) bring Infrastructure and ClusterOperator `topology`. Only a record
+that speaks of the present generation counts: a request that was made a moment ago still finds the one before. Whether
+an operator runs is read from its Lease once a minute. `standing` is pure.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ _FINAL = frozenset(
     {Reason.HOSTED_CONTROL_PLANE, Reason.UNKNOWN_TOPOLOGY, Reason.IMAGE_BASED_INSTALL, Reason.NATIVE_CONTROLLER_ACTIVE}
 )
 """Reasons of Disabled with which the operator never carries a request out."""
-_ANEW = 60.0
-"""Seconds after which the operator's Lease is read again: one that is not renewed is no event."""
 
 
 async def run(
@@ -65,8 +63,9 @@ async def run(
             if now.code is not None:
                 return now.printed(out)
             if loop.time() >= read_again_at:
-                absent = await _absent(connection, options.operator_namespace, known)
-                read_again_at = loop.time() + _ANEW
+                absent = await _absent(connection, known)
+                # One that is not renewed is no event.
+                read_again_at = loop.time() + 60.0
             shown.show(now.message, absent, known, connection.now)
             if deadline is not None and loop.time() >= deadline:
                 text = f"not completed after {options.timeout:g} s. {now.message}".strip(". ")
@@ -76,12 +75,10 @@ async def run(
                     await news.wait()
 
 
-async def _absent(connection: cluster.Connection, namespace: str, known: facts.Facts) -> str:
-    """Why nothing happens, where no operator runs."""
-    here = known.infrastructure
-    if isinstance(here, facts.Unobserved):
+async def _absent(connection: cluster.Connection, known: facts.Facts) -> str:
+    if isinstance(here := known.infrastructure, facts.Unobserved):
         return ""
-    held = await live.read(connection.client, cluster.lease(namespace))
+    held = await live.read(connection.client, cluster.lease(connection.namespace))
     operator = sections.operator_state(cluster.Snapshot(known, here, held, connection.now))
     return operator["message"] if operator["state"] in sections.ABSENT else ""
 
@@ -89,9 +86,8 @@ async def _absent(connection: cluster.Connection, namespace: str, known: facts.F
 class _Shown:
     """Prints on standard error what has changed: a line, and a row for each check that is waited for since."""
 
-    def __init__(self) -> None:
-        self._message = self._absent = ""
-        self._checks: frozenset[str] = frozenset()
+    _message = _absent = ""
+    _checks: frozenset[str] = frozenset()
 
     def show(self, message: str, absent: str, known: facts.Facts, now: datetime) -> None:
         """Print the message if it is another one than before, and why nothing happens where no operator runs."""
@@ -140,9 +136,9 @@ def standing(known: facts.Facts, transitions: load.Transitions, target: str | No
     if record.phase is Phase.COMPLETED:
         # What an administrator reads next, where it is not over with that.
         count = len(record.advisories)
-        now = f"Completed: the cluster is {records.pair(here)}{records.accepted_note(record)}"
         left = f". {count} recommended action{'s' * (count > 1)}, see: oc topology status" if count else ""
-        return Ended(f"{now}{left}", ExitCode.DONE)
+        now = f"Completed: the cluster is {records.pair(here)}{records.accepted_note(record)}"
+        return Ended(now + left, ExitCode.DONE)
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
         return Ended(f"Fulfilled: the cluster is {records.pair(here)}", ExitCode.DONE)
     if record.phase is Phase.UNSUPPORTED:

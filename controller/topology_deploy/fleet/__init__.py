@@ -13,6 +13,7 @@ import argparse
 import dataclasses
 import functools
 import pathlib
+import re
 import sys
 import tomllib
 from typing import TYPE_CHECKING, Any, Final
@@ -21,16 +22,13 @@ from topology_api import vocabulary
 from topology_controller import bindata, cli, terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from topology_controller.definitions import load
 
     from . import engines
 
 
 def _whole(text: str) -> int:
-    digits = text.removeprefix("-")
-    if not digits.isascii() or not digits.isdigit() or len(digits) > 9:
+    if re.fullmatch("-?[0-9]{1,9}", text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
     return int(text)
 
@@ -74,21 +72,24 @@ def add(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
         if name in texts["others"]:
             other = "observing" if name == "observability" else "installing"
             description, epilog, flags = texts[other].replace("{what}", name), "", texts["flags"][other]
-        formatter = argparse.RawDescriptionHelpFormatter
-        engine = engines.add_parser(
-            name, help=meaning, description=description, epilog=epilog, formatter_class=formatter
-        )
+        engine = engines.add_parser(name, help=meaning, description=description, epilog=epilog)
+        engine.formatter_class = argparse.RawDescriptionHelpFormatter
         for words, text in flags.items():
             terminal.add(engine, words, text, **_FURTHER.get(words, {}))
 
 
 def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tuple[engines.File, ...], str]:
     """Return the parts, and the line for standard error. Raises what `cli` catches."""
+    from .. import manifests
     from . import engines, install
     from . import plan as plans
 
     if options.engine == "observability":
-        return tuple(_observability(options.runbooks)), ""
+        texts = {name: (bindata.root() / "fleet" / name).read_text(encoding="utf-8") for name in _OBSERVABILITY}
+        if options.runbooks:
+            texts = {name: manifests.linked(text, options.runbooks) for name, text in texts.items()}
+        who = "administrator of the hub"
+        return tuple(engines.File(engines.HUB, name, _OBSERVABILITY[name], who, texts[name]) for name in texts), ""
     if options.engine in {install.INSTALL, install.REMOVE}:
         place = {"--namespace": options.namespace, "--cluster-set": options.cluster_set}
         plans.check_hub(f"topology-{options.engine}", **place)
@@ -107,15 +108,9 @@ def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tu
     return {"policy": engines.policies, "work": engines.works}[options.engine](plan), plan.arithmetic()
 
 
-def _observability(runbooks: str | None) -> Iterator[engines.File]:
-    from .. import manifests
-    from . import engines
-
-    for name, what in (
-        ("observability-metrics-custom-allowlist.yaml", "the series that are collected"),
-        ("thanos-ruler-custom-rules.yaml", "rules and alerts"),
-        ("grafana-fleet.yaml", "a dashboard of Grafana"),
-    ):
-        text = (bindata.root() / "fleet" / name).read_text(encoding="utf-8")
-        text = manifests.linked(text, runbooks) if runbooks else text
-        yield engines.File(engines.HUB, name, what, "administrator of the hub", text)
+_OBSERVABILITY: Final = {
+    "observability-metrics-custom-allowlist.yaml": "the series that are collected",
+    "thanos-ruler-custom-rules.yaml": "rules and alerts",
+    "grafana-fleet.yaml": "a dashboard of Grafana",
+}
+"""Files of bindata/fleet, and what they have."""

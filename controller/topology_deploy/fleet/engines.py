@@ -1,25 +1,21 @@
 """What each engine is given: rights, a survey of where each cluster is, the request, and when which cluster is asked.
 
-`File` is a part: a pack has two destinations, the hub and the managed clusters, and often two administrators. They are
-printed as one stream, or written to a folder with a table of who applies what. The texts are in
+`File` is a part: it goes to the hub or to the managed clusters, which often have two administrators. The texts are in
 bindata/fleet/templates; `plan` has the values of their marks, `meaning` the expressions in them. Facts of the engines:
 
 * ManifestWorkReplicaSet (open-cluster-management.io/ocm v1.2.0): a cluster has failed where its work is Progressing and
   Degraded; the clusters of a group come in the order of their names; without a Placement's decision a work is deleted;
   beside a mandatory group maxFailures has no effect (sdk-go v1.2.0 pkg/apis/cluster/v1alpha1/rollout.go).
 * Policies inform, and TALM makes them enforce, a batch at a time. It takes everything between braces out of
-  object-templates-raw and reads what is left as YAML, so no key stands in two branches
-  (openshift-kni/cluster-group-upgrades-operator, StripObjectTemplatesRaw). A message has no `lookup`; where the policy
-  watches, it has the whole object (config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go).
+  object-templates-raw and reads what is left as YAML (openshift-kni/cluster-group-upgrades-operator,
+  StripObjectTemplatesRaw), so no key stands in two branches. A message has no `lookup`.
 * Argo CD and Flux apply what stands in Git, and judge by the request that the object carries.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from topology_api.vocabulary import Phase, Stage
 from topology_controller import bindata
@@ -41,25 +37,16 @@ _TABLE: Final = "README.md"
 _MARK: Final = "# What goes where: fleet "
 _HEAD: Final = ("file", "what", "where", "who applies it", "Git repository")
 _OWNER: Final = "owner of the roll-out"
-_SOON = 30
-"""Minutes for taking requests back: one write for each cluster."""
 
 
-class ForeignFolderError(ValueError):
-    """The folder has something that this pack would not write. The text says what, and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A part of a pack."""
+class File(NamedTuple):
+    """A part of a pack: `place` is HUB or CLUSTERS, `text` YAML documents, the last without a line `---` behind it."""
 
     place: str
-    """HUB or CLUSTERS."""
     name: str
     what: str
     who: str
     text: str
-    """YAML: documents, the last without a line `---` behind it."""
     alone: bool = False
     """It is only written to a folder: on the hub it would be wrong."""
 
@@ -71,37 +58,30 @@ class File:
 
 def stream(parts: Sequence[File]) -> str:
     """All parts as one stream of YAML, whose first line says where the documents go."""
-    ranges, before = [], 0
-    printed = [part for part in parts if not part.alone]
+    ranges, texts, before = [], [], 0
     for place in (CLUSTERS, HUB):
-        number = sum(part.text.count("\n---\n") + 1 for part in printed if part.place == place)
+        printed = [part.text for part in parts if part.place == place and not part.alone]
+        number = sum(text.count("\n---\n") + 1 for text in printed)
         if number:
             first, before = before + 1, before + number
             ranges.append(f"{first}{f' to {before}' if number > 1 else ''} to {_PLACES[place]}")
-    ordered = sorted(printed, key=lambda part: part.place == HUB)
-    return f"# Documents: {', '.join(ranges)}. --output-dir DIR writes them apart.\n" + "---\n".join(
-        part.text for part in ordered
-    )
-
-
-def table(engine: str, parts: Sequence[File]) -> str:
-    """The table of a folder, in Markdown, in the order in which the files are applied."""
-    rows = [_HEAD, ("---",) * len(_HEAD)]
-    rows += [(f"`{part.path}`", part.what, _PLACES[part.place], part.who, _HOME[part.place]) for part in parts]
-    listed = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-    return f"{_MARK}{engine}\n\nApply the files in this order.\n\n{listed}"
+        texts += printed
+    head = f"# Documents: {', '.join(ranges)}. --output-dir DIR writes them apart.\n"
+    return head + "---\n".join(texts)
 
 
 def write(folder: pathlib.Path, engine: str, parts: Sequence[File]) -> str:
-    """Write the parts and their table below a folder, and return the table.
+    """Write the parts below a folder, and a table of them in the order in which they are applied; return that.
 
     The folder is made where it is missing; what an earlier run of the same engine has written is replaced. Raises
-    ForeignFolderError, with nothing written, for a folder that has anything else, and OSError.
+    ManifestsError, with nothing written, for a folder that has anything else, and OSError.
     """
-    text = table(engine, parts)
-    readme = folder / _TABLE
+    rows = [_HEAD, ("---",) * len(_HEAD)]
+    rows += [(f"`{part.path}`", part.what, _PLACES[part.place], part.who, _HOME[part.place]) for part in parts]
+    listed = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    text, readme = f"{_MARK}{engine}\n\nApply the files in this order.\n\n{listed}", folder / _TABLE
     if folder.exists() and not folder.is_dir():
-        raise ForeignFolderError(f"{folder} is a file. Give a folder")
+        raise manifests.ManifestsError(f"{folder} is a file. Give a folder")
     top = sorted(folder.iterdir()) if folder.exists() else []
     present = [*top, *(place for entry in top if entry.name in _HOME for place in sorted(entry.rglob("*")))]
     known = {_TABLE, *_HOME, *(part.path for part in parts)}
@@ -110,10 +90,9 @@ def write(folder: pathlib.Path, engine: str, parts: Sequence[File]) -> str:
     if present and (not readme.is_file() or not readme.read_text(encoding="utf-8").startswith(f"{_MARK}{engine}\n")):
         foreign.append(readme if readme.exists() else present[0])
     if foreign:
-        raise ForeignFolderError(
-            f"{folder} has {foreign[0].relative_to(folder)}, which fleet {engine} has not written. Nothing was "
-            "written: give an empty folder, or one with this pack only"
-        )
+        has = f"{folder} has {foreign[0].relative_to(folder)}, which fleet {engine} has not written"
+        hint = "give an empty folder, or one with this pack only"
+        raise manifests.ManifestsError(f"{has}. Nothing was written: {hint}")
     for name, content in ((_TABLE, text), *((part.path, part.text) for part in parts)):
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -148,7 +127,7 @@ def argo(plan: plans.Plan, repository: str | None, path: str) -> tuple[File, ...
     if repository is not None:
         text = _filled(plan, "applicationset.tmpl", REPOSITORY=json.dumps(repository), PATH=json.dumps(path))
         parts.append(File(HUB, "2-applicationset.yaml", "the waves", owner, text))
-    parts[-1] = dataclasses.replace(parts[-1], text=parts[-1].text + _cancel(plan, "argo"))
+    parts[-1] = parts[-1]._replace(text=parts[-1].text + _cancel(plan, "argo"))
     text = _filled(plan, "infrastructure.tmpl")
     return (*parts, File(CLUSTERS, "infrastructure.yaml", "the request", folder, text, alone=True))
 
@@ -167,9 +146,8 @@ def _shared(plan: plans.Plan) -> tuple[File, ...]:
 def rights() -> str:
     """What the engines' agents need on each cluster, and no more: no verb `delete`, and for the work agent no `update`.
 
-    Without `update` the work agent's default strategy, which writes the whole object, is refused. The policy controller
-    has no other way to write (config-policy-controller v0.18.0 checkAndUpdateResource); there our admission policy
-    bounds it, which refuses every other field to a client with our marker and without the right to all.
+    Without it the work agent's default strategy, which writes the whole object, is refused. The policy controller has
+    no other way to write (config-policy-controller v0.18.0 checkAndUpdateResource): our admission policy bounds it.
     """
     return (bindata.root() / "fleet" / "rbac.yaml").read_text(encoding="utf-8")
 
@@ -242,15 +220,11 @@ def roll_out(plan: plans.Plan) -> str:
 
 def request(plan: plans.Plan) -> str:
     """The policy, and where it applies: to the same clusters as the ClusterGroupUpgrade."""
-    wanted = plan.wanted
-    raw = _filled(plan, "request.gotmpl", STATES=meaning.template(plan.pair, wanted.transition))
-    return _filled(
-        plan,
-        "policy-request.tmpl",
-        POLICY=_policy(plan, wanted.name, raw, wanted.soak),
-        PLACEMENT=placement(wanted.namespace, wanted.name, plan.selector),
-        BINDING=binding(wanted.namespace, wanted.name, wanted.name, f"{wanted.name}-withdraw"),
-    )
+    name, namespace = plan.wanted.name, plan.wanted.namespace
+    raw = _filled(plan, "request.gotmpl", STATES=meaning.template(plan.pair, plan.wanted.transition))
+    policy, places = _policy(plan, name, raw, plan.wanted.soak), placement(namespace, name, plan.selector)
+    bound = binding(namespace, name, name, f"{name}-withdraw")
+    return _filled(plan, "policy-request.tmpl", POLICY=policy, PLACEMENT=places, BINDING=bound)
 
 
 def _policy(plan: plans.Plan, name: str, raw: str, soak: int) -> str:
@@ -266,11 +240,11 @@ def group_upgrade(plan: plans.Plan) -> str:
 
 def withdraw(plan: plans.Plan) -> str:
     """The last step of a roll-out that was stopped: cancels what was not fulfilled yet."""
-    wanted = plan.wanted
-    name = f"{wanted.name}-withdraw"
-    every = {"NAME": name, "CANARIES": "", "TIMEOUT": f"{_SOON}", "MAX_CONCURRENCY": f"{wanted.clusters}"}
+    name, every = f"{plan.wanted.name}-withdraw", f"{plan.wanted.clusters}"
     policy = _policy(plan, name, _filled(plan, "cancel.gotmpl"), 0)
-    return f"{_cancel(plan, 'policy')}{policy}---\n{_filled(plan, 'group-upgrade.tmpl', **every)}"
+    # Half an hour for taking requests back: one write for each cluster.
+    upgrade = _filled(plan, "group-upgrade.tmpl", NAME=name, CANARIES="", TIMEOUT="30", MAX_CONCURRENCY=every)
+    return f"{_cancel(plan, 'policy')}{policy}---\n{upgrade}"
 
 
 def _cancel(plan: plans.Plan, engine: str) -> str:
@@ -289,15 +263,11 @@ def health() -> str:
 
 
 def flux_checks() -> str:
-    """The entries of a Kustomization's healthCheckExprs: what neither expression holds for is in progress.
-
-    A cluster that is not for us has failed where a request stands, and else is current. A pause is no failure.
-    """
+    """The entries of a Kustomization's healthCheckExprs: what neither expression holds for is in progress."""
+    # A cluster that is not for us has failed where a request stands, and else is current. A pause is no failure.
     requested = f"{meaning.DESIRED}.hasValue()"
     paused = f'{meaning.RECORD}.?problem.?reason.orValue("") == "Paused"'
     failed = meaning.flux({State.NOT_FOR_US: requested, State.NEEDS_A_PERSON: f"!({paused})"})
-    current = meaning.flux(
-        {State.NOT_FOR_US: f"!{requested}", **dict.fromkeys((State.SILENT, State.READY, State.DONE), "true")}
-    )
-    expressions = {"FAILED": plans.block(failed, 8), "CURRENT": plans.block(current, 8)}
-    return manifests.filled("fleet/templates/flux.tmpl", **expressions)
+    at_rest = dict.fromkeys((State.SILENT, State.READY, State.DONE), "true")
+    current = plans.block(meaning.flux({State.NOT_FOR_US: f"!{requested}", **at_rest}), 8)
+    return manifests.filled("fleet/templates/flux.tmpl", FAILED=plans.block(failed, 8), CURRENT=current)

@@ -1,7 +1,7 @@
 """The operator, the fields and the override for many clusters, and how they go again: two Policies, one label.
 
-A cluster is in one of the two by the value of its label, so they never disagree about it. The manifests are what
-`manifests` printed; here they are put into policies, beside our part of the definition of Infrastructure.
+A cluster is in one of the two by the value of its label. What `manifests` printed is put into policies here, beside our
+part of the definition of Infrastructure.
 
 Facts of the engine (open-cluster-management.io/config-policy-controller v0.18.0
 controllers/configurationpolicy_controller.go): `musthave` merges items of a list by their names, and so adds to
@@ -38,23 +38,19 @@ _WHY = """\
 """
 
 
-class NotManifestsError(ValueError):
-    """What was given is not what `manifests` prints. The text says what was found, and what is wanted."""
-
-
 def read(text: str) -> list[Raw]:
-    """The objects that `manifests` printed. Raises NotManifestsError."""
+    """The objects that `manifests` printed. Raises ManifestsError."""
     wanted = f"wanted is what `{vocabulary.OPERATOR_NAME} manifests --image REF` prints"
     try:
         items = [item for item in yaml.safe_load_all(text) if item is not None]
     except yaml.YAMLError as error:
-        raise NotManifestsError(f"not YAML: {error}; {wanted}") from error
+        raise manifests.ManifestsError(f"not YAML: {error}; {wanted}") from error
     if not all(isinstance(item, dict) and isinstance(item.get("metadata"), dict) for item in items):
-        raise NotManifestsError(f"found something without metadata; {wanted}")
-    if ("Deployment", vocabulary.OPERATOR_NAME) not in {
-        (item.get("kind"), item["metadata"].get("name")) for item in items
-    }:
-        raise NotManifestsError(f"found {len(items)} objects without Deployment {vocabulary.OPERATOR_NAME}; {wanted}")
+        raise manifests.ManifestsError(f"found something without metadata; {wanted}")
+    names = [item["metadata"].get("name") for item in items if item.get("kind") == "Deployment"]
+    if vocabulary.OPERATOR_NAME not in names:
+        without = f"{len(items)} objects without Deployment {vocabulary.OPERATOR_NAME}"
+        raise manifests.ManifestsError(f"found {without}; {wanted}")
     return items
 
 
@@ -80,74 +76,57 @@ def install(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File
         "metadata": {"name": "version"},
         "spec": {"overrides": [manifests.OVERRIDE]},
     }
-    rights = [*yaml.safe_load_all(engines.rights())]
     # The status of ClusterOperator is the operator's own.
     kept = [{key: part for key, part in item.items() if key != "status"} for item in operator]
-    text = _policy(
-        namespace,
-        INSTALL,
-        ("fields", _templates("musthave", [version, fields(manifests.edges())])),
-        ("operator", _templates("musthave", [*rights, *kept])),
-    )
+    steps = {
+        "fields": _templates("musthave", [version, fields(manifests.edges())]),
+        "operator": _templates("musthave", [*yaml.safe_load_all(engines.rights()), *kept]),
+    }
     what = "brings the override, the fields, the rights of the engines' agents, the operator"
-    return _files(namespace, cluster_set, INSTALL, what, text)
+    return _files(namespace, cluster_set, INSTALL, what, steps)
 
 
 def remove(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File, ...]:
     """What takes it from the clusters whose label is changed: the request, the operator, then the override.
 
-    The version operator then puts its own definition back, and the fields go with ours. While a transition is Admitting
-    or Converging nothing is removed and the policy is not compliant. The rights stay: they belong to the engines.
+    The version operator then puts its own definition back. While a transition is Admitting or Converging nothing is
+    removed and the policy is not compliant. The rights stay: they belong to the engines.
     """
-    names = [
-        {
-            "apiVersion": item["apiVersion"],
-            "kind": item["kind"],
-            "metadata": {key: item["metadata"][key] for key in ("name", "namespace") if key in item["metadata"]},
-        }
-        for item in operator
-    ]
+    names: list[Raw] = []
+    for item in operator:
+        metadata = {key: item["metadata"][key] for key in ("name", "namespace") if key in item["metadata"]}
+        names.append({"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": metadata})
     # Who is not there writes nothing: the operator goes before what it would write again.
     names.sort(key=lambda item: item["kind"] != "Deployment")
-    text = _policy(
-        namespace,
-        REMOVE,
-        ("request", {"object-templates-raw": manifests.filled("fleet/templates/remove-request.gotmpl")}),
-        ("operator", _templates("mustnothave", names)),
-        ("override", {"object-templates-raw": manifests.filled("fleet/templates/remove-override.gotmpl")}),
-    )
-    return _files(namespace, cluster_set, REMOVE, "takes the request, the operator and the override away", text)
+    steps = {
+        "request": {"object-templates-raw": manifests.filled("fleet/templates/remove-request.gotmpl")},
+        "operator": _templates("mustnothave", names),
+        "override": {"object-templates-raw": manifests.filled("fleet/templates/remove-override.gotmpl")},
+    }
+    return _files(namespace, cluster_set, REMOVE, "takes the request, the operator and the override away", steps)
 
 
 def _templates(compliance: str, items: list[Raw]) -> Raw:
     return {"object-templates": [{"complianceType": compliance, "objectDefinition": item} for item in items]}
 
 
-def _policy(namespace: str, name: str, *steps: tuple[str, Raw]) -> str:
-    """One policy whose steps follow each other."""
-    templates: list[Raw] = []
-    for step, spec in steps:
-        templates.append({"objectDefinition": {
-            "apiVersion": _API,
-            "kind": "ConfigurationPolicy",
-            "metadata": {"name": f"topology-{name}-{step}"},
-            "spec": {
-                "remediationAction": "enforce",
-                "severity": "low",
-                "pruneObjectBehavior": "None",
-                "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
-                **spec,
-            },
-        }})  # fmt: skip
+def _policy(namespace: str, name: str, steps: dict[str, Raw]) -> str:
+    templates, head = list[Raw](), {"apiVersion": _API, "kind": "ConfigurationPolicy"}
+    for step, spec in steps.items():
+        before = [each["objectDefinition"]["metadata"]["name"] for each in templates]
+        metadata: Raw = {"name": f"topology-{name}-{step}"}
         if "object-templates" in spec:
             # Alerts and dashboards have templates of their own.
-            annotations = {"policy.open-cluster-management.io/disable-templates": "true"}
-            templates[-1]["objectDefinition"]["metadata"]["annotations"] = annotations
-        if len(templates) > 1:
-            before = templates[-2]["objectDefinition"]["metadata"]["name"]
-            templates[-1]["extraDependencies"] = [
-                {"apiVersion": _API, "kind": "ConfigurationPolicy", "name": before, "compliance": "Compliant"}
-            ]
+            metadata["annotations"] = {"policy.open-cluster-management.io/disable-templates": "true"}
+        templates.append({"objectDefinition": {**head, "metadata": metadata, "spec": {
+            "remediationAction": "enforce",
+            "severity": "low",
+            "pruneObjectBehavior": "None",
+            "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
+            **spec,
+        }}})  # fmt: skip
+        if before:
+            templates[-1]["extraDependencies"] = [{**head, "name": before[-1], "compliance": "Compliant"}]
     document = {
         "apiVersion": _API,
         "kind": "Policy",
@@ -170,9 +149,9 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(str, _Dumper.represent_str)
 
 
-def _files(namespace: str, cluster_set: str, name: str, what: str, text: str) -> tuple[File, ...]:
+def _files(namespace: str, cluster_set: str, name: str, what: str, steps: dict[str, Raw]) -> tuple[File, ...]:
     labelled = shell.command("oc label managedcluster CLUSTER {}={} --overwrite", LABEL, name)
-    bound = engines.binding(namespace, f"topology-{name}", f"topology-{name}")
+    bound, text = engines.binding(namespace, f"topology-{name}", f"topology-{name}"), _policy(namespace, name, steps)
     size = len(json.dumps(yaml.safe_load(text))) // 1024
     head = f"""\
 # It begins on the clusters with the label. The hub keeps a copy of {size} KiB for each, so label those of one wave:

@@ -2,10 +2,9 @@
 
 An engine sees one object and knows nothing of topologies. Here are the expressions by which three of them find the
 state: CEL for the work agent and for Flux, a Go template for the policy; Argo CD's Lua is bindata/fleet/health.lua. All
-are held to a table of recorded objects (test/unit/fleet/verdicts.yaml): who changes one changes all. The order of their
-tests is the same, and the first that holds decides. A cluster without a record is neither done nor failed, and a record
-that answers an older request says nothing about the newest. An engine that applies what stands in Git (Argo CD, Flux)
-has no target but what the object requests; where nothing is requested all is Ready for it.
+are held to a table of recorded objects (test/unit/fleet/verdicts.yaml): who changes one changes all. The first test
+that holds decides. A cluster without a record is neither done nor failed, and a record that answers an older request
+says nothing about the newest. For Argo CD and Flux, where nothing is requested all is Ready.
 
 No expression ends with an error where something is missing: one engine takes an error for success (open-cluster-
 management.io/ocm v1.2.0 pkg/work/spoke/conditions/reader.go). The CEL uses optional values; the template needs `dig`,
@@ -68,12 +67,9 @@ _REFUSED = f'{RECORD}.?problem.hasValue() || {PHASE} == "Unsupported" || {PHASE}
 
 
 def work(target: TopologyPair, transition: str | None = None) -> Tests:
-    """Where is a cluster in a roll-out of `target`?
-
-    `transition` is the name of a definition; without it a cluster is ready for the roll-out when it is ready for any
-    that leads to the target. A request that equals the topology of the control plane, and is not the target, wants
-    nothing: the API knows no other way to cancel a request by writing it.
-    """
+    """Where is a cluster in a roll-out of `target`, by this definition or by any that leads there?"""
+    # A request that equals the topology of the control plane, and is not the target, wants nothing: the API knows no
+    # other way to cancel a request by writing it.
     asked = f'{_WANTED} == "{target.control_plane}"'
     has_it = f'{_CONTROL_PLANE} == "{target.control_plane}" && {_INFRASTRUCTURE} == "{target.infrastructure}"'
     cancelled = f'({_WANTED} != "{target.control_plane}" && {_WANTED} == {_CONTROL_PLANE})'
@@ -129,10 +125,8 @@ def choice(tests: Tests, values: Mapping[State, str]) -> str:
 
 
 def template(target: TopologyPair, transition: str | None = None) -> str:
-    """Where is a cluster in a roll-out of `target`? Sets `$state`, prints nothing, and reads `$infrastructure`.
-
-    As `work`, but with the last test first: each one that holds overrides those above it, which needs no nesting.
-    """
+    """Where is a cluster in a roll-out of `target`? Sets `$state`, prints nothing, and reads `$infrastructure`."""
+    # As `work`, but with the last test first: each one that holds overrides those above it, which needs no nesting.
     desired, current = "(toString $desiredTopology)", "(toString $controlPlaneTopology)"
     rests = '(or (eq (toString $phase) "Idle") (eq (toString $phase) "Completed")) (kindIs "invalid" $problem)'
     cancelled = f'(and (ne {desired} "{target.control_plane}") (eq {desired} {current}))'

@@ -6,6 +6,7 @@ operator itself allows a transition would call a cluster failed that is still in
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import textwrap
@@ -17,6 +18,8 @@ import yaml
 from topology_api import vocabulary
 from topology_controller.decide import admission
 
+from .. import manifests
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,19 +28,19 @@ if TYPE_CHECKING:
 
 CANARY_WAVE = "0"
 """Value of the wave label of the clusters that go first."""
+_ADMISSION = math.ceil(admission.ECHO_BOUND.total_seconds() / 60)
+"""Minutes that an admission may wait for ClusterVersion to echo the upgrade block."""
 _NOTICE = 2
 """Minutes for an engine to see what its agent has seen."""
-_MOST = 100_000
 _HOUR, _DAY = 60, 24 * 60
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 )
-_QUALIFIED = 63
 
 
-class PlanError(ValueError):
+class PlanError(manifests.ManifestsError):
     """A roll-out cannot be what it was asked to be. The text names the flag, what was found and what is allowed."""
 
 
@@ -71,14 +74,9 @@ class Plan:
     """How long the operator itself gives a transition before it calls it overdue."""
 
     @property
-    def admission(self) -> int:
-        """How long an admission may wait for ClusterVersion to echo the upgrade block."""
-        return math.ceil(admission.ECHO_BOUND.total_seconds() / 60)
-
-    @property
     def minutes(self) -> int:
         """How long a cluster may take, from the request until it has been done for the soak time."""
-        return self.deadline + self.admission + self.wanted.soak + _NOTICE
+        return self.deadline + _ADMISSION + self.wanted.soak + _NOTICE
 
     @property
     def batches(self) -> int:
@@ -94,32 +92,22 @@ class Plan:
     @property
     def selector(self) -> str:
         """The clusters of the roll-out, as one line of YAML."""
-        wanted = self.wanted
-        value: dict[str, object] = {"operator": "Exists"}
-        if wanted.wave is not None:
-            value = {"operator": "In", "values": [CANARY_WAVE, wanted.wave]}
-        return flow({"matchExpressions": [{"key": wanted.wave_label, **value}]})
+        key, wave = self.wanted.wave_label, self.wanted.wave
+        every, some = {"operator": "Exists"}, {"operator": "In", "values": [CANARY_WAVE, wave]}
+        return flow({"matchExpressions": [{"key": key, **(every if wave is None else some)}]})
 
     def marks(self) -> dict[str, str]:
-        """The values of the marks in bindata/fleet/templates that a plan alone decides.
-
-        SOURCE is what a request is set to where it is cancelled: the API takes it for no request at all.
-        """
-        wanted, others = self.wanted, {"key": "wave", "operator": "NotIn", "values": [CANARY_WAVE]}
-        if wanted.wave is not None:
-            others = {"key": "wave", "operator": "In", "values": [wanted.wave]}
+        """The values of the marks in bindata/fleet/templates that a plan alone decides."""
+        # SOURCE is what a request is set to where it is cancelled: the API takes it for no request at all.
+        wanted, operator = self.wanted, "NotIn" if self.wanted.wave is None else "In"
+        others = {"key": "wave", "operator": operator, "values": [wanted.wave or CANARY_WAVE]}
         return {
-            "NAME": wanted.name,
-            "NAMESPACE": wanted.namespace,
-            "WAVE_LABEL": wanted.wave_label,
+            **{name.upper(): f"{value}" for name, value in dataclasses.asdict(wanted).items()},
             "SELECTOR": self.selector,
             "OTHERS": flow(others),
             "SOURCE": self.definitions[0].source.control_plane.value,
-            "TARGET": wanted.target,
             "CONTROL_PLANE": self.pair.control_plane,
             "INFRASTRUCTURE": self.pair.infrastructure,
-            "MAX_CONCURRENCY": f"{wanted.max_concurrency}",
-            "SOAK": f"{wanted.soak}",
             "MINUTES": f"{self.minutes}",
             "ARITHMETIC": self.arithmetic(),
         }
@@ -131,7 +119,7 @@ class Plan:
         return (
             f"{wanted.clusters} clusters, {first} first and then {wanted.max_concurrency} at once: at most "
             f"{lasting(self.timeout)} ({self.batches} {batches} of {self.minutes} min: deadline {self.deadline}, "
-            f"admission {self.admission}, soak {wanted.soak}, {_NOTICE} to be noticed)"
+            f"admission {_ADMISSION}, soak {wanted.soak}, {_NOTICE} to be noticed)"
         )
 
 
@@ -145,11 +133,11 @@ def lasting(minutes: int) -> str:
 
 
 def checked(wanted: Wanted, transitions: load.Transitions) -> Plan:
-    """Check what was asked for. Raises PlanError, which says what was found and what is allowed."""
+    """Check what was asked for. Raises ManifestsError, which says what was found and what is allowed."""
     definitions = _definitions(wanted, transitions)
     _check_names(wanted)
     bounds = (
-        ("--clusters", wanted.clusters, 1, _MOST, ""),
+        ("--clusters", wanted.clusters, 1, 100_000, ""),
         ("--max-concurrency", wanted.max_concurrency, 1, wanted.clusters, " (--clusters)"),
         ("--soak", wanted.soak, 0, _DAY, " minutes"),
         ("--deadline", 1 if wanted.deadline is None else wanted.deadline, 1, _DAY, " minutes"),
@@ -188,14 +176,14 @@ def _deadline(definition: model.Definition) -> int:
 
 
 def check_hub(policy: str, **names: str) -> None:
-    """Check names on the hub, each given by the name of its flag, and that of a policy there. Raises PlanError."""
+    """Check names on the hub, each given by the name of its flag, and that of a policy there. Raises ManifestsError."""
     for flag, name in names.items():
         if _NAME.fullmatch(name) is None:
             raise PlanError(f"{flag} {name!r}: wanted are lowercase letters, digits and dashes, 63 at most")
     # The hub's copy of a policy in the namespace of a cluster is named NAMESPACE.NAME, a label's value besides.
     qualified = f"{names['--namespace']}.{policy}"
-    if len(qualified) > _QUALIFIED:
-        raise PlanError(f"{qualified} (namespace, name) has {len(qualified)} characters, allowed are {_QUALIFIED}")
+    if len(qualified) > 63:
+        raise PlanError(f"{qualified} (namespace, name) has {len(qualified)} characters, allowed are 63")
 
 
 def _check_names(wanted: Wanted) -> None:

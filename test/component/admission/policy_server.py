@@ -209,7 +209,7 @@ def shipped() -> dict[str, dict[str, Any]]:
 
 def rendered(namespace: str = cluster.OWN_NAMESPACE) -> list[dict[str, Any]]:
     """Return every object of the manifests."""
-    text = manifests.render(manifests.Kind.OPERATOR, namespace=namespace, monitoring=False)
+    text = manifests.render(namespace=namespace, monitoring=False)
     return [one for one in yaml.safe_load_all(text) if one]
 
 

@@ -79,11 +79,7 @@ class Grant:
 
 def rendered() -> list[dict[str, Any]]:
     """Every object of the manifests."""
-    return [
-        one
-        for one in yaml.load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False), yaml.CSafeLoader)
-        if one
-    ]
+    return [one for one in yaml.load_all(manifests.render(monitoring=False), yaml.CSafeLoader) if one]
 
 
 def roles() -> list[dict[str, Any]]:

@@ -13,9 +13,7 @@ import yaml
 from topology_api import vocabulary
 from topology_deploy import manifests
 
-OBJECTS: list[dict[str, Any]] = list(
-    yaml.load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False), yaml.CSafeLoader)
-)
+OBJECTS: list[dict[str, Any]] = list(yaml.load_all(manifests.render(monitoring=False), yaml.CSafeLoader))
 OURS = vocabulary.DEFAULT_NAMESPACE
 MARKER_GROUP = "topology.openshift.io"
 _ASKED = re.compile(
@@ -80,7 +78,7 @@ def test_who_changes_the_topology_and_the_copy_is_the_account_of_the_deployment(
     for part in ("status", "report"):
         text = str(POLICIES[f"{vocabulary.OPERATOR_NAME}-{part}"]["spec"]["variables"])
         assert set(re.findall(r"system:serviceaccount:[a-z:-]+", text)) == {ours}, part
-    elsewhere = manifests.render(manifests.Kind.OPERATOR, namespace="elsewhere", monitoring=False)
+    elsewhere = manifests.render(namespace="elsewhere", monitoring=False)
     assert set(re.findall(r"system:serviceaccount:[a-z:-]+", elsewhere)) == {ours.replace(OURS, "elsewhere")}
 
 

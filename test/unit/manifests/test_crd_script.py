@@ -55,7 +55,7 @@ class Terminal:
         (folder / "log").touch()
 
     def run(self, *arguments: str, script: str = "", **answers: str) -> subprocess.CompletedProcess[str]:
-        text = script or manifests.render(manifests.Kind.CRD_PATCH, served=bare())
+        text = script or manifests.patch(bare())
         names = ("KIND", "VERSION", "RELEASE", "GENERATION", "OVERRIDES", "PHASE", "OWNER", "FIELDS")
         environment = {
             **{name: answers.get(name, "") for name in names},
@@ -140,7 +140,7 @@ def test_removing_takes_the_request_then_our_override_and_no_other(terminal, the
 
 
 def test_a_definition_at_this_level_is_not_patched_and_can_be_taken_back(terminal):
-    level = manifests.render(manifests.Kind.CRD_PATCH, served=crd.infrastructure(manifests.edges()))
+    level = manifests.patch(crd.infrastructure(manifests.edges()))
     assert "has our part at this level" in terminal.run(**OPENSHIFT, script=level).stdout
     assert not [one for one in terminal.written if one.startswith("patch crd")]
     assert terminal.run("remove", script=level, FIELDS="string").returncode == 0

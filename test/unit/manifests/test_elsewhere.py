@@ -22,7 +22,7 @@ def printed(part: str, namespace: str) -> list[dict[str, Any]]:
 
 
 TARGET, MANAGEMENT = printed("target", OURS), printed("management", EDGE)
-HOME = list(yaml.load_all(manifests.render(manifests.Kind.OPERATOR), yaml.CSafeLoader))
+HOME = list(yaml.load_all(manifests.render(), yaml.CSafeLoader))
 
 
 def rights(objects: Iterable[dict[str, Any]], account: str) -> set[tuple[str, ...]]:

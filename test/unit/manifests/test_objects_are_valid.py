@@ -22,8 +22,8 @@ LOADER = yaml.CSafeLoader
 OLDEST = "1.33"
 NEWEST = ".".join(kubernetes_validate.latest_version().split(".")[:2])
 OBJECTS: list[dict[str, Any]] = [
-    *yaml.load_all(manifests.render(manifests.Kind.OPERATOR), LOADER),
-    *yaml.load_all(manifests.render(manifests.Kind.CRD_ONLY), LOADER),
+    *yaml.load_all(manifests.render(), LOADER),
+    *yaml.load_all(manifests.whole_crd(), LOADER),
     *yaml.load_all(manifests.elsewhere("target", None, "openshift-topology-operator", monitoring=True), LOADER),
     *yaml.load_all(manifests.elsewhere("management", None, "topology-edge-1", monitoring=True), LOADER),
 ]

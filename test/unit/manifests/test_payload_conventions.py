@@ -30,7 +30,7 @@ CAPABILITY = "capability.openshift.io/name"
 STANDING = "0.0.1-snapshot"
 
 
-OBJECTS: list[dict[str, Any]] = list(yaml.load_all(manifests.render(manifests.Kind.OPERATOR), yaml.CSafeLoader))
+OBJECTS: list[dict[str, Any]] = list(yaml.load_all(manifests.render(), yaml.CSafeLoader))
 DOCS = pathlib.Path(__file__).parents[3] / "docs"
 THERE = {one["metadata"]["name"] for one in simulated.objects(simulated.Shape()) if one["kind"] == "Namespace"}
 OTHERS = THERE | {"default", "kube-system", "openshift-config-managed", "openshift-dns", "openshift-monitoring"}
@@ -225,7 +225,7 @@ def test_prometheus_finds_the_service_and_its_certificate() -> None:
 
 
 def test_an_alert_is_of_our_namespace_and_has_a_runbook() -> None:
-    linked = manifests.linked(manifests.render(manifests.Kind.OPERATOR), "https://docs.example.org")
+    linked = manifests.linked(manifests.render(), "https://docs.example.org")
     (rules,) = [one for one in yaml.safe_load_all(linked) if one["kind"] == "PrometheusRule"]
     alerts = [rule for group in rules["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
     assert alerts

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 OURS = "openshift-topology-operator"
 ACCOUNT = {"kind": "ServiceAccount", "name": "cluster-topology-operator", "namespace": OURS}
-OBJECTS: list[dict[str, Any]] = list(
-    yaml.load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False), yaml.CSafeLoader)
-)
+OBJECTS: list[dict[str, Any]] = list(yaml.load_all(manifests.render(monitoring=False), yaml.CSafeLoader))
 BINDINGS = [one for one in OBJECTS if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}]
 VIEWER = "topology-status-viewer"
 OFFERED = {VIEWER, authn.ROLE}

@@ -15,9 +15,9 @@ from topology_deploy import manifests
 NAMESPACE = "openshift-topology-operator"
 LOADER = yaml.CSafeLoader
 UNLINKED = "warning: the alerts link no runbook: --runbooks URL is where docs/runbooks is served\n"
-OURS: list[dict[str, Any]] = list(yaml.load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False), LOADER))
-MONITORING: list[dict[str, Any]] = list(yaml.load_all(manifests.render(manifests.Kind.OPERATOR), LOADER))[len(OURS) :]
-OBJECTS: list[dict[str, Any]] = [*OURS, *yaml.load_all(manifests.render(manifests.Kind.CRD_ONLY), LOADER)]
+OURS: list[dict[str, Any]] = list(yaml.load_all(manifests.render(monitoring=False), LOADER))
+MONITORING: list[dict[str, Any]] = list(yaml.load_all(manifests.render(), LOADER))[len(OURS) :]
+OBJECTS: list[dict[str, Any]] = [*OURS, *yaml.load_all(manifests.whole_crd(), LOADER)]
 
 
 def named(obj: dict[str, Any]) -> str:
@@ -81,7 +81,7 @@ def test_the_pod_is_restricted():
 
 
 def test_image_and_namespace_are_put_in_everywhere():
-    text = manifests.render(manifests.Kind.OPERATOR, image="example.com/op@sha256:" + "0" * 64, namespace="elsewhere")
+    text = manifests.render(image="example.com/op@sha256:" + "0" * 64, namespace="elsewhere")
     assert NAMESPACE not in text
     assert "cluster-topology-operator.elsewhere.svc" in text, "the name that Prometheus asks for"
     assert ":unset" not in text
@@ -99,15 +99,17 @@ NO_DEFINITIONS: tuple[object, ...] = ([], {}, {"kind": "List"})
     [
         *(({"namespace": bad}, "the name of a namespace") for bad in ("", "Upper", "a b", "a\n---", "-a", "a" * 64)),
         *(({"image": bad}, "cannot be an image") for bad in ("", "a b", "a\nb: c", "'", "x" * 600)),
-        *(
-            ({"kind": manifests.Kind.CRD_PATCH, "served": bad}, "wanted CustomResourceDefinition infrastructures")
-            for bad in NO_DEFINITIONS
-        ),
     ],
 )
 def test_what_cannot_be_put_in_is_refused(said, complaint):
     with pytest.raises(manifests.ManifestsError, match=complaint):
-        manifests.render(**{"kind": manifests.Kind.OPERATOR, **said})
+        manifests.render(**said)
+
+
+@pytest.mark.parametrize("bad", NO_DEFINITIONS)
+def test_only_our_definition_is_patched(bad: object) -> None:
+    with pytest.raises(manifests.ManifestsError, match="wanted CustomResourceDefinition infrastructures"):
+        manifests.patch(bad)
 
 
 def runbooks(text: str) -> set[str]:

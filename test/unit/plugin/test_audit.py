@@ -101,7 +101,7 @@ def test_any_cluster_gets_an_answer_and_what_is_unknown_is_named(known: facts.Fa
 
 async def test_rights_that_lack_are_named_and_a_crd_without_our_fields_is_not_even_asked_for() -> None:
     server = infrastructure_api.Api()
-    census = await cluster.census(server.made(), worlds.TRANSITIONS, "openshift-topology-operator")
+    census = await cluster.census(server.made(), worlds.TRANSITIONS)
     answer, code = audit.audit(census, worlds.TRANSITIONS)
     found = replies.through_json(answer)
     replies.conforms(found)

@@ -23,7 +23,7 @@ from test import sentences
 from kubectl_topology import cluster as connection
 from kubectl_topology import display as displays
 from kubectl_topology import errors, live, progress
-from topology_api import crd, vocabulary
+from topology_api import crd
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource
@@ -103,7 +103,7 @@ async def following(cluster: LosableCluster, display: Display) -> AsyncIterator[
     """Follow a cluster until the block ends."""
     client: Any = cluster
     made = connection.Connection(client, "https://api.example:6443")
-    following = live.Following(made, worlds.ONLY_COMPACT, vocabulary.DEFAULT_NAMESPACE, draws=display.draws)
+    following = live.Following(made, worlds.ONLY_COMPACT, draws=display.draws)
     task = asyncio.create_task(following.show(display, clusters.virtual_now))
     try:
         yield task

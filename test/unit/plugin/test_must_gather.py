@@ -87,12 +87,12 @@ def _answers(client: Any, now: datetime) -> dict[str, Any]:
 
     async def asked() -> Any:
         at = connected.Connection(client, "here", collected=now)
-        whole = await connected.everything(at, TRANSITIONS, NAMESPACE)
+        whole = await connected.everything(at, TRANSITIONS)
         return whole.known, {
             "plan": plan.target(whole, TRANSITIONS, "HighlyAvailable")[0],
-            "ways": plan.overview(await connected.overview(at, TRANSITIONS, NAMESPACE), TRANSITIONS)[0],
-            "status": status.answer(await connected.present(at, TRANSITIONS, NAMESPACE), TRANSITIONS),
-            "audit": audit.audit(await connected.census(at, TRANSITIONS, NAMESPACE), TRANSITIONS)[0],
+            "ways": plan.overview(await connected.overview(at, TRANSITIONS), TRANSITIONS)[0],
+            "status": status.answer(await connected.present(at, TRANSITIONS), TRANSITIONS),
+            "audit": audit.audit(await connected.census(at, TRANSITIONS), TRANSITIONS)[0],
         }
 
     known, found = asyncio.run(asked())

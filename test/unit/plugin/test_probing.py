@@ -13,7 +13,7 @@ import pytest
 from test import kubeconfigs
 from test.component import desk
 
-from kubectl_topology import cluster, front, probe
+from kubectl_topology import cluster, probe, simulate
 from topology_controller.kube import client as clients
 from topology_controller.kube import config
 from topology_controller.observe import facts
@@ -34,10 +34,10 @@ GIVEN_UP_SECONDS = 60.0
 """What a bounded step may take on a busy machine. Without its bound it lasts for ever."""
 
 
-def asked(url: Any = API_URL, ingress: Any = INGRESS, nodes: Any = None) -> front.Question:
+def asked(url: Any = API_URL, ingress: Any = INGRESS, nodes: Any = None) -> probe.Question:
     known = worlds.healthy() if nodes is None else worlds.healthy(control_plane_nodes=nodes)
     status = {"apiServerURL": url, "apiServerInternalURI": INTERNAL_URL}
-    return front.question(known, {"status": status}, ingress, SERVER)
+    return probe.question(known, {"status": status}, ingress, SERVER)
 
 
 # -- what is asked
@@ -83,7 +83,7 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_asked() -> None:
         assert [name.what for name in question.names] == ["API", "InternalAPI"]
         assert question.notes[0].startswith("The domain of Ingress cluster is ")
         assert question.notes[0].isprintable()
-    question = front.question(worlds.healthy(), {"status": ["x"]}, "forbidden", SERVER)
+    question = probe.question(worlds.healthy(), {"status": ["x"]}, "forbidden", SERVER)
     assert (len(question.names), len(question.nodes)) == (0, 3)
     assert "the domain of *.apps is not known" in question.notes[-1]
     question = asked(nodes=facts.Unobserved("nodes", "forbidden: you need permission to list nodes"))
@@ -99,7 +99,7 @@ def test_ten_thousand_nodes_are_ten_addresses_and_two_lines() -> None:
     ]
     crowd += [dataclasses.replace(node, name=f"bare-{number}", addresses=()) for number in range(5000)]
     question = asked(nodes=tuple(crowd))
-    assert len(question.nodes[: front.OF_NODES]) == 10
+    assert len(question.nodes[: probe.OF_NODES]) == 10
     assert question.notes == (
         "Of 5000 control-plane nodes no InternalIP is known (bare-0, bare-1, bare-2 and more): they were not asked",
     )
@@ -129,12 +129,12 @@ class Site:
     def address(self, number: int) -> str:
         return f"{self._net}.{number}"
 
-    async def look(self, question: front.Question, *, verify: bool = True, lookup: Any = None) -> front.Answer:
+    async def look(self, question: probe.Question, *, verify: bool = True, lookup: Any = None) -> Any:
         configuration = await config.load(self._kubeconfig)
         configuration.verify_ssl = verify
         async with clients.Client(configuration, user_agent="t", field_manager="t") as client:
             tls = client.anonymous_tls()
-        return front.answer(question, await probe.look(question, tls, lookup))
+        return answered(question, await probe.look(question, tls, lookup))
 
 
 @pytest.fixture
@@ -144,13 +144,19 @@ async def site(tmp_path: pathlib.Path) -> AsyncIterator[Site]:
     made.listening.close()
 
 
-def question(nodes: dict[str, str], *names: front.Name) -> front.Question:
-    pairs = tuple((node, front.parsed(text)) for node, text in nodes.items())
-    return front.Question(names, pairs, HOST)  # type: ignore[arg-type] # each is an address
+def question(nodes: dict[str, str], *names: probe.Name) -> probe.Question:
+    pairs = tuple((node, probe.parsed(text)) for node, text in nodes.items())
+    return probe.Question(names, pairs, HOST)  # type: ignore[arg-type] # each is an address
 
 
-def table(answer: front.Answer) -> dict[tuple[str, str], str]:
-    return {(row["what"], row["address"]): row["result"] for row in answer.probes}
+def answered(question: probe.Question, seen: probe.Seen) -> Any:
+    plan: Any = {"checklist": [simulate.item("LoadBalancer", ""), simulate.item("DNS", "")]}
+    probe.add(plan, question, seen)
+    return plan
+
+
+def table(answer: Any) -> dict[tuple[str, str], str]:
+    return {(row["what"], row["address"]): row["result"] for row in answer["probes"]}
 
 
 async def test_real_listeners_are_told_apart_and_learn_nothing_of_the_user(site: Site) -> None:
@@ -159,10 +165,10 @@ async def test_real_listeners_are_told_apart_and_learn_nothing_of_the_user(site:
         await site.listening.start(site.address(number), desk.API, kind)
     nodes = {f"master-{number}": site.address(number) for number in range(1, 8)}
     answer = await site.look(question(nodes))
-    results = [row["result"] for row in answer.probes if row["what"] == "Node"]
+    results = [row["result"] for row in answer["probes"] if row["what"] == "Node"]
     assert results == ["Ready", "NotReady", "BadCertificate", "NotReady", "NotReady", "NotReady", "Refused"]
-    assert all(row["result"] == "Refused" for row in answer.probes if row["what"] == "MachineConfigServer")
-    messages = " ".join(row["message"] for row in answer.probes)
+    assert all(row["result"] == "Refused" for row in answer["probes"] if row["what"] == "MachineConfigServer")
+    messages = " ".join(row["message"] for row in answer["probes"])
     assert messages.isprintable()
     assert "[-]etcd failed: [2Jreason withheld" in messages
     assert len(site.listening.asked) >= 4
@@ -174,7 +180,7 @@ async def test_real_listeners_are_told_apart_and_learn_nothing_of_the_user(site:
 
 async def test_a_certificate_for_another_name_is_no_answer(site: Site) -> None:
     await site.listening.start(site.address(1), desk.API, "ready")
-    elsewhere = dataclasses.replace(question({"master-0": site.address(1)}), server_name="api.other.example.com")
+    elsewhere = question({"master-0": site.address(1)})._replace(server_name="api.other.example.com")
     assert table(await site.look(elsewhere))["Node", site.address(1)] == "BadCertificate"
     assert table(await site.look(elsewhere, verify=False))["Node", site.address(1)] == "Ready"
 
@@ -188,7 +194,7 @@ async def test_all_of_it_has_one_bound(site: Site, monkeypatch: pytest.MonkeyPat
         time.sleep(0.5)
         return [site.address(1)]
 
-    name = front.Name("API", HOST, desk.API)
+    name = probe.Name("API", HOST, desk.API)
     async with asyncio.timeout(GIVEN_UP_SECONDS):
         answer = await site.look(question({}, name), lookup=lookup)
     assert table(answer) == {("API", site.address(1)): "TimedOut"}
@@ -204,16 +210,16 @@ async def test_a_name_that_leads_nowhere_is_a_row(site: Site, answer: Any) -> No
             raise answer
         return list(answer)
 
-    found = await site.look(question({}, front.Name("API", HOST, desk.API)), lookup=lookup)
+    found = await site.look(question({}, probe.Name("API", HOST, desk.API)), lookup=lookup)
     assert table(found) == {("API", HOST): "Unresolved"}
 
 
 # -- what follows
 
 
-def seen(name: front.Name, *addresses: str) -> front.Seen:
-    parsed = tuple(address for address in map(front.parsed, addresses) if address is not None)
-    return front.Seen({name: parsed}, {name.place(one): front.Reply("Ready", "ok") for one in parsed})
+def seen(name: probe.Name, *addresses: str) -> probe.Seen:
+    parsed = tuple(address for address in map(probe.parsed, addresses) if address is not None)
+    return probe.Seen({name: parsed}, {name.place(one): probe.Reply("Ready", "ok") for one in parsed})
 
 
 @pytest.mark.parametrize(
@@ -227,29 +233,27 @@ def seen(name: front.Name, *addresses: str) -> front.Seen:
     ],
 )
 def test_a_name_is_on_one_node_when_every_address_is(addresses: list[str], count: int) -> None:
-    name = front.Name("API", HOST, desk.API)
+    name = probe.Name("API", HOST, desk.API)
     pairs = (("master-0", "192.0.2.10"), ("master-0", "2001:db8::10"), ("master-1", "192.0.2.11"))
-    nodes = tuple((node, front.parsed(text)) for node, text in pairs)
-    answer = front.answer(front.Question((name,), nodes, HOST), seen(name, *addresses))  # type: ignore[arg-type] # each is an address
-    assert [item["name"] for item in answer.findings] == ["APINameOnOneNode"] * count
-    assert ("resolves to node master-0 alone" in answer.words["DNS"]) == bool(count)
+    nodes = tuple((node, probe.parsed(text)) for node, text in pairs)
+    answer = answered(probe.Question((name,), nodes, HOST), seen(name, *addresses))  # type: ignore[arg-type] # each is an address
+    assert [item["name"] for item in answer["findings"]] == ["APINameOnOneNode"] * count
+    assert ("resolves to node master-0 alone" in answer["checklist"][1]["message"]) == bool(count)
 
 
 def test_the_answer_is_what_the_schema_says_and_nothing_moves_the_cursor() -> None:
-    name = front.Name("API", HOST, desk.API)
-    nodes = (("master-0", front.parsed("192.0.2.10")),)
-    reply = front.Reply("NotReady", "\x1b[2J" + "x" * 1000)
-    reached = front.Seen({name: nodes[0][1:]}, {(nodes[0][1], name.port, ""): reply})  # type: ignore[dict-item] # it is an address
-    answer = front.answer(front.Question((name,), nodes, HOST), reached, ["\x1b[31mred"])  # type: ignore[arg-type] # it is an address
-    plan = replies.planned(worlds.healthy())
-    plan |= {"probes": answer.probes, "findings": answer.findings, "probeNotes": answer.notes}
-    plan["checklist"] = front.with_sightings(plan["checklist"], answer.words)
+    name = probe.Name("API", HOST, desk.API)
+    nodes = (("master-0", probe.parsed("192.0.2.10")),)
+    reply = probe.Reply("NotReady", "\x1b[2J" + "x" * 1000)
+    reached = probe.Seen({name: nodes[0][1:]}, {(nodes[0][1], name.port, ""): reply})  # type: ignore[dict-item] # it is an address
+    plan: Any = replies.planned(worlds.healthy())
+    probe.add(plan, probe.Question((name,), nodes, HOST), reached, ["\x1b[31mred"])  # type: ignore[arg-type] # it is an address
     replies.conforms(plan)
     text = replies.printed(plan, 40)
     assert "\x1b" not in text
     assert "Asked from here" in text
     assert "Asked from here" not in replies.printed(replies.planned(worlds.healthy()))
-    assert len(answer.probes[0]["message"]) <= 300
+    assert len(plan["probes"][0]["message"]) <= 300
 
 
 async def test_an_authority_that_is_gone_is_said_and_nothing_is_asked() -> None:
@@ -265,7 +269,9 @@ async def test_an_authority_that_is_gone_is_said_and_nothing_is_asked() -> None:
         request_timeout = 1.0
 
     connection = cluster.Connection(Client(), SERVER)  # type: ignore[arg-type] # what is used of it
-    answer = await probe.run(connection, worlds.healthy())
-    assert not answer.probes
-    assert answer.notes[0].startswith("Nothing was asked: the authority of the kubeconfig cannot be used: ")
-    assert answer.words == {"LoadBalancer": "no address of a node could be asked", "DNS": "no name could be asked"}
+    plan: Any = {"checklist": [simulate.item("LoadBalancer", ""), simulate.item("DNS", "")]}
+    await probe.run(plan, connection, worlds.healthy())
+    assert not plan["probes"]
+    assert plan["probeNotes"][0].startswith("Nothing was asked: the authority of the kubeconfig cannot be used: ")
+    words = [step["message"].removeprefix(". Seen from here: ") for step in plan["checklist"]]
+    assert words == ["no address of a node could be asked", "no name could be asked"]

@@ -29,12 +29,11 @@ from .infrastructure_api import error as error_of
 if TYPE_CHECKING:
     from topology_controller.observe.catalog import Source
 
-NAMESPACE = "openshift-topology-operator"
 get = functools.partial(error_of, verb="get")
 
 
 async def test_each_check_names_the_right_that_lacks() -> None:
-    seen = await cluster.everything(Api().made(), worlds.TRANSITIONS, NAMESPACE)
+    seen = await cluster.everything(Api().made(), worlds.TRANSITIONS)
     found = replies.planned(seen.known, now=seen.now, unread=seen.unread, operator=seen.operator)
     assert (found["verdict"], {one["status"] for one in found["checks"]}) == ("CannotTell", {"Unknown"})
     by_name = {one["name"]: one["message"] for one in found["checks"]}
@@ -150,7 +149,7 @@ async def test_who_may_only_request_can_plan_by_what_the_operator_has_recorded(
 ) -> None:
     api = recorded(*blockers)
     api.refusal = refusal
-    seen = await cluster.everything(api.made(), worlds.TRANSITIONS, NAMESPACE)
+    seen = await cluster.everything(api.made(), worlds.TRANSITIONS)
     told: dict[str, Any] = {"now": worlds.NOW, "unread": seen.unread, "operator": seen.operator}
     found = replies.planned(seen.known, **told)
     assert (found["verdict"], found["recorded"]) == (verdict, "2026-03-01T11:59:28Z" if by_record else None)
@@ -235,7 +234,7 @@ def test_more_is_read_only_where_two_are_wanted(known: facts.Facts, fields: set[
 
 def read(known: facts.Facts) -> facts.Facts:
     """What a command goes on with. Raises PluginError."""
-    return cluster.assembled(known, replies.LEASE, (), "openshift-topology-operator", worlds.NOW).known
+    return cluster.assembled(Api().made(), known, replies.LEASE, (), worlds.NOW).known
 
 
 def in_charge(installed: facts.Installed = LACKING) -> facts.Facts:

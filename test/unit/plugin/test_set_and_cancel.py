@@ -30,7 +30,7 @@ from .infrastructure_api import Api, elsewhere, error, fails, lost
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-DESIRED, NAMESPACE = "HighlyAvailable", "openshift-topology-operator"
+DESIRED = "HighlyAvailable"
 WAITING = {"phase": "Pending", "observedGeneration": 2}
 PENDING = {"phase": "Pending", "observedGeneration": 1}
 HA = {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}
@@ -327,7 +327,7 @@ def test_what_can_be_cancelled(known: facts.Facts, result: str, code: int, words
 
 async def cancelled(api: Api) -> tuple[Any, int]:
     made = api.made()
-    return await answered(api, made, "cancel", cancel.cancel(made, worlds.TRANSITIONS, NAMESPACE))
+    return await answered(api, made, "cancel", cancel.cancel(made, worlds.TRANSITIONS))
 
 
 def idle(api: Api) -> None:

@@ -16,7 +16,7 @@ from hypothesis import assume, given
 
 from kubectl_topology import cluster, document, errors, naming
 from kubectl_topology.commands import cancel, status
-from topology_api import crd, vocabulary
+from topology_api import crd
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
 
@@ -75,7 +75,7 @@ class Screens(stories.Story):
         await self.play()
         for there, now in self.looks:
             made = cluster.Connection(there, "https://api.example:6443")
-            read = await cluster.present(made, worlds.TRANSITIONS, vocabulary.DEFAULT_NAMESPACE)
+            read = await cluster.present(made, worlds.TRANSITIONS)
             lease = dataclasses.replace(replies.LEASE, renew_time=now)
             known = dataclasses.replace(read, now=now, operator=lease)
             yield replies.through_json(status.answer(known, worlds.TRANSITIONS))
