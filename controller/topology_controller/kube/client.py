@@ -1,10 +1,8 @@
 """The verbs: methods with typed arguments that return raw objects.
 
-Every call has one budget of seconds (`timeout`) for all attempts and the pauses between them. Reads are tried again
-while waiting can help and the budget allows. Writes are not, because a write without an answer may have happened; the
-one exception is 429, which says that it has not.
-
-`transport` carries out one attempt, `errors` judges it. `watch` builds on `list` and `open_watch`.
+Every call has one budget of seconds (`timeout`) for all attempts and pauses. Reads are tried again while waiting can
+help. Writes are not, because a write without an answer may have happened; 429 says that it has not. `transport` carries
+out one attempt, `errors` judges it. `watch` builds on `list` and `open_watch`.
 """
 
 # ruff: noqa: ASYNC109 - `timeout` is a budget for several attempts and pauses, which a cancel scope could not divide
@@ -45,11 +43,10 @@ class Listing(Generic[T]):
 
 
 class Options(TypedDict, total=False):
-    """Of a request about one object.
+    """Of a request about one object; `timeout` is one request timeout by default.
 
-    `timeout` is the budget in seconds, one request timeout by default. `retry=False` leaves even 429 to the caller.
-    `executed_within` is for a write whose reasons grow old on the way: its budget in seconds, which is sent along, so
-    that the server leaves undone what waits there for longer.
+    `retry=False` leaves even 429 to the caller. `executed_within` (seconds) is for a write whose reasons grow old on
+    the way: it is sent along, so that the server leaves undone what waits there for longer.
     """
 
     namespace: str | None
@@ -60,10 +57,9 @@ class Options(TypedDict, total=False):
 
 
 class ListOptions(TypedDict, total=False):
-    """Of a list.
+    """Of a list; `page` is 500 objects by default, `timeout` for all pages six request timeouts.
 
-    `page` is in objects, 500 by default; `timeout` is the budget for all pages in seconds, six request timeouts by
-    default. Pages after one of which `enough` is true are left out.
+    Pages after one of which `enough` is true are left out.
     """
 
     namespace: str | None
@@ -71,18 +67,17 @@ class ListOptions(TypedDict, total=False):
     field_selector: str | None
     metadata_only: bool
     page: int
-    enough: Callable[[Sequence[Any]], bool]
+    enough: Callable[[Sequence[Any]], bool] | None
     timeout: float
     retry: bool
 
 
 class Client:
-    """A connection to one API server; use it with `async with`.
+    """A connection to one API server; use it with `async with`, which raises ConfigError for unusable certificates.
 
-    `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `observer` is called once per
-    attempt with (verb, plural, HTTP status or "error", seconds until the headers came). `extra_headers` go with every
-    request (name, value; a name may come more than once); without any, those of the user in whose name the kubeconfig
-    acts. Every method raises the classes in `errors`; entering raises ConfigError for certificates that cannot be used.
+    `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `extra_headers` (name, value)
+    go with every request; without any, those of the user in whose name the kubeconfig acts. Raises the classes in
+    `errors`.
     """
 
     def __init__(  # noqa: PLR0913 - where to, who asks, and how
@@ -115,10 +110,7 @@ class Client:
         return bool(self._transport.proxy)
 
     def anonymous_tls(self) -> ssl.SSLContext:
-        """Return a TLS context that trusts what this client trusts, and shows no certificate.
-
-        Raises OSError and ValueError for authorities that cannot be used.
-        """
+        """Return a TLS context that trusts what this client trusts, and shows no certificate; for errors see `tls`."""
         return credentials.tls(self._configuration, anonymous=True)
 
     async def get(self, resource: resources.Resource, name: str, **options: Unpack[Options]) -> Raw:
@@ -185,8 +177,7 @@ class Client:
     ) -> AbstractAsyncContextManager[AsyncIterator[tuple[str, Raw]]]:
         """Open one watch from a version; what is entered yields (type, object) until the server ends it in good order.
 
-        Entering waits for the server's 200, at most one request timeout. Raises TimedOut after `read_timeout` seconds
-        without a byte, and whatever an ERROR event stands for. Never retries.
+        Raises TimedOut after `read_timeout` seconds without a byte, and what an ERROR event stands for. Never retries.
         """
         resource = selection.resource
         kinds = _kinds(resource, "", metadata_only=selection.metadata_only)
@@ -260,19 +251,18 @@ class Client:
 async def listed(
     client: Client, selection: resources.Selection, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
 ) -> Listing[T]:
-    """Read what a selection is about, without trying again."""
+    """Read what a selection is about."""
     options.setdefault("page", selection.page)
     options.update({"label_selector": selection.label_selector, "field_selector": selection.field_selector})
-    options.update({"namespace": selection.namespace, "metadata_only": selection.metadata_only, "retry": False})
+    options.update({"namespace": selection.namespace, "metadata_only": selection.metadata_only})
     return await client.list(selection.resource, reduce=reduce, **options)
 
 
 async def newest(client: Client, selection: resources.Selection) -> str:
     """Return the version that the store has now for this kind: no answer to a read without a version is older."""
     metadata = dataclasses.replace(selection, metadata_only=True)
-    budget = client.request_timeout
-    listing = await listed(client, metadata, lambda _: None, page=1, enough=lambda _: True, timeout=budget)
-    return listing.resource_version
+    options = ListOptions(page=1, enough=lambda _: True, timeout=client.request_timeout, retry=False)
+    return (await listed(client, metadata, lambda _: None, **options)).resource_version
 
 
 async def is_unserved(client: Client, selection: resources.Selection, error: errors.KubeError) -> bool:

@@ -1,17 +1,13 @@
 """The elector: who may write, and for how long.
 
-A candidate takes the lease when it has no holder, or when the holder has not renewed it for its whole duration,
-measured on our own monotonic clock from when we saw it last change; what time another machine writes into it decides
-nothing. The holder renews it long before that, and stops by itself (`LeaseLost`) when it could not: others wait for
-`duration`, we for `renew_deadline` only, so that there is never a moment with two.
+A candidate takes the lease when it has no holder, or when the holder has not renewed it for its whole duration, by our
+own monotonic clock; what time another machine writes into it decides nothing. The holder stops by itself (`LeaseLost`)
+when it could not renew: others wait for `duration`, we for `renew_deadline` only, from the start of the last renewal
+that succeeded, so that there is never a moment with two.
 
-The deadline runs from the start of the last renewal that succeeded, not from its answer, because the others' clocks may
-have started then. A request that hangs costs one request timeout, never the deadline.
-
-A lease that is older than what we know of it was put back with its store. The holder that it names held it in the past,
-and we have held it since: it stays ours, unless it was renewed after us, by a holder who took it since then. A
-candidate leaves it alone for as long as its last holder may hold it still. A read of one object comes from etcd
-whatever API server answers, so no lag looks like that.
+A lease that is older than what we know of it was put back with its store. It stays ours, unless it was renewed after
+us, by a holder who took it since then. A candidate leaves it alone for as long as its last holder may hold it still. A
+read of one object comes from etcd whatever API server answers, so no lag looks like that.
 """
 
 from __future__ import annotations
@@ -38,11 +34,10 @@ _LOG = logging.getLogger(__name__)
 LEASES = resources.Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
 LONGEST = 600
 """Seconds of a duration that is believed: one write of the Lease could keep every candidate waiting for years."""
-_RELEASE = 5.0
 # leaseTransitions is an int32: the server refuses one more, and no candidate could ever take the lease.
 _MOST_TRANSITIONS = 2**31 - 1
-# Seconds for one request, at most and at least: a handshake and a write to a slow disk need a moment.
-_LONGEST_CALL, _SHORTEST_CALL = 10.0, 1.0
+# Seconds to release it; for one request, at most and at least: a handshake and a write to a slow disk need a moment.
+_RELEASE, _LONGEST_CALL, _SHORTEST_CALL = 5.0, 10.0, 1.0
 # Seconds between attempts while the API server does not answer, at most: half a minute after it does we lead.
 _LONGEST_PAUSE = 20.0
 # Seconds: timers are not exact, and no request is answered in less.
@@ -64,8 +59,7 @@ class LeaseLost(Exception):  # noqa: N818 - what happened, and no fault of ours
 class LeaseTiming:
     """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`.
 
-    Raises ValueError, which names the pair and what is allowed, unless LONGEST >= duration > renew_deadline >=
-    retry_period + request_timeout, renew_deadline >= 1.2 * retry_period > 0, and renew_deadline >= 2.
+    Raises ValueError, which names the pair and what is allowed.
     """
 
     duration: float
@@ -96,11 +90,6 @@ class LeaseTiming:
     def request_timeout(self) -> float:
         """Seconds for one request of the holder: half of the renew deadline as in controller-runtime, at most 10."""
         return min(_LONGEST_CALL, self.renew_deadline / 2)
-
-    @property
-    def written(self) -> int:
-        """What is written as leaseDurationSeconds: the API knows whole seconds only."""
-        return max(1, math.ceil(self.duration))
 
 
 class Sight:
@@ -160,11 +149,10 @@ def _lasting(spec: Raw, default: int) -> float:
 
 
 class Elector:
-    """One candidate for one lease.
+    """One candidate for one lease; `leading` is set from the answer to the write that took it until `run` ends.
 
-    `identity` must be unique to this process. What begins with `pod` and `_` is the identity of an earlier process of
-    this pod: it has ended, and its lease is taken at once. `leading` is set from the answer to the write that took the
-    lease, until `run` ends. Cancel `run` only after the work that needs the lease has stopped: it releases it.
+    `identity` must be unique to this process. What begins with `pod` and `_` is an earlier process of this pod, which
+    has ended. Cancel `run` only after the work that needs the lease has stopped: it releases it.
     """
 
     def __init__(  # noqa: PLR0913 - the lease, who we are, and two clocks that tests replace
@@ -185,14 +173,12 @@ class Elector:
         self._namespace = namespace
         self._name = name
         self._described = LEASES.describe(name, namespace)
-        self._identity = identity
-        self._pod = pod
+        self._identity, self._pod = identity, pod
         # The figures in force, those of the last write that succeeded, and those of the next one.
         self.timing = self._adopted = timing
         # Whether the lease is to be renewed before its time, and whether that was tried since it was asked for.
         self._due, self._tried = asyncio.Event(), asyncio.Event()
-        self._utcnow = utcnow
-        self._uniform = uniform
+        self._utcnow, self._uniform = utcnow, uniform
         self._on_restored = on_restored
         self._seen = Sight()
         # What we last wrote as the time of a renewal, and whether a write has begun that was not answered.
@@ -221,10 +207,7 @@ class Elector:
         return self._held_until - self._now() if self.leading.is_set() else 0.0
 
     async def run(self) -> None:
-        """Wait for the lease, then hold it until cancelled; a lease that is held is released then.
-
-        Raises LeaseLost when it could not be renewed in time or another one holds it. Errors of the API are waited out.
-        """
+        """Wait for the lease, then hold it until cancelled, which releases it. Raises LeaseLost."""
         try:
             await self._acquire()
             self.leading.set()
@@ -265,7 +248,7 @@ class Elector:
     def _free_in(self) -> float:
         """Return in how many seconds what we saw may be taken; 0: now."""
         ours = self.holder == self._identity or bool(self._pod and self.holder.rpartition("_")[0] == self._pod)
-        return 0.0 if ours else self._seen.free_in(self._now(), self._adopted.written)
+        return 0.0 if ours else self._seen.free_in(self._now(), math.ceil(self._adopted.duration))
 
     async def _hold(self) -> None:
         backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
@@ -306,14 +289,13 @@ class Elector:
         try:
             raw = await self._client.get(LEASES, self._name, namespace=self._namespace, timeout=self._budget())
         except errors.NotFound:
-            return self._see(None)
+            self._seen.see(None, self._now())
+            return False
         return self._see(raw)
 
-    def _see(self, raw: Raw | None) -> bool:
+    def _see(self, raw: Raw) -> bool:
         before, wrote = self._seen.version, self._renewed
         self._seen.see(raw, self._now())
-        if raw is None:
-            return False
         renewed = self._seen.renewed
         if resources.is_older(self._seen.version, before):
             went = f"from version {before} to {self._seen.version}"
@@ -329,7 +311,8 @@ class Elector:
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
         began, timing = self._now(), self._adopted
-        raw = await self._write(self._identity, timing.written, self._budget())
+        # The API knows whole seconds only.
+        raw = await self._write(self._identity, math.ceil(timing.duration), self._budget())
         self._renewed = ""
         self._see(raw)
         self._renewed = self._seen.renewed
@@ -368,27 +351,24 @@ class Elector:
         """Write a lease without a holder, as client-go does. Bounded; a failure costs the next holder some waiting."""
         try:
             async with asyncio.timeout(_RELEASE):
-                while not await self._released():
-                    self._unsure = True
+                while True:
+                    # A write of ours may have been cut off: whether it happened decides which version is released.
+                    if self._unsure or self._seen.spec is None:
+                        await self._look()
+                    if self._seen.spec is None or self.holder != self._identity:
+                        break
+                    try:
+                        await self._write("", 1, _RELEASE)
+                    except errors.Conflict:
+                        self._unsure = True
+                        continue
+                    self._seen.holder = ""
+                    break
         except (errors.KubeError, TimeoutError) as error:
             about = {"object": self._described, "error": error or "no answer in time"}
             _LOG.warning("%(object)s was not released, others wait until it runs out: %(error)s", about)
         else:
             _LOG.info("%(object)s is released", {"object": self._described})
-
-    async def _released(self) -> bool:
-        """Release once, and return whether the lease is not ours any more."""
-        # A write of ours may have been cut off: whether it happened decides which version is released.
-        if self._unsure or self._seen.spec is None:
-            await self._look()
-        if self._seen.spec is None or self.holder != self._identity:
-            return True
-        try:
-            await self._write("", 1, _RELEASE)
-        except errors.Conflict:
-            return False
-        self._seen.holder = ""
-        return True
 
     def _budget(self) -> float:
         """Return the seconds for one request: the request timeout or a renewal period, and never past the deadline."""

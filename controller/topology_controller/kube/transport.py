@@ -1,11 +1,10 @@
 """Requests to one API server: one pool of connections, with TLS, keep-alive and credentials.
 
 Nothing is sent twice, except that a request which was refused for its credentials is sent again when there are newer
-ones. `client` decides what to ask, how long in all, and whether to ask again; `errors` judges what comes back.
+ones. `client` decides what to ask and how long in all; `errors` judges what comes back.
 
-Certificates change on disk while we run, in files of their own or in the kubeconfig: they are looked at once a minute,
-and when one is refused. Where they have changed the pool is made anew, and connections that are open go on until they
-end.
+Certificates change while we run, in files or in the kubeconfig: they are looked at once a minute, and when one is
+refused. Then the pool is made anew, and connections that are open go on until they end.
 """
 
 from __future__ import annotations
@@ -31,14 +30,13 @@ if TYPE_CHECKING:
     from aiohttp.connector import AddrInfoType
     from kubernetes_asyncio.client.configuration import Configuration
 
-    # (verb, plural, HTTP status or "error", seconds until the headers came)
+    # Called once for each attempt: (verb, plural, HTTP status or "error", seconds until the headers came).
     Observer = Callable[[str, str, str, float], None]
 
 _LOG = logging.getLogger(__name__)
 Raw = dict[str, Any]
 
 _JSON = "application/json"
-_MERGE_PATCH = "application/merge-patch+json"
 METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH"}
 # etcd keeps no object above about 1.5 MB; this is far above any page or event, and bounds what garbage can take.
 _LONGEST_BODY = 64 * 1024 * 1024
@@ -142,7 +140,7 @@ class Transport:
         headers = {"User-Agent": self._user_agent, "Accept": accept, "Accept-Encoding": "identity", **authorization}
         data = None
         if request.body is not None:
-            headers["Content-Type"] = _MERGE_PATCH if request.verb == "patch" else _JSON
+            headers["Content-Type"] = "application/merge-patch+json" if request.verb == "patch" else _JSON
             data = json.dumps(request.body, separators=(",", ":")).encode()
         url = yarl.URL(self._base + request.path, encoded=True).with_query(request.query or None)
         code = "error"
@@ -199,8 +197,7 @@ class Transport:
     async def _renew(self, refused: dict[str, str]) -> bool:
         """Look for newer credentials or certificates than the `refused` ones; return whether there are any.
 
-        Files that are gone or half-written, as in the middle of a rotation, are no failure, and neither is a credential
-        plugin that fails: the server's own error is raised then.
+        Files in the middle of a rotation and a plugin that fails are no failure: the server's own error is raised then.
         """
         await asyncio.wait({self._reading.begin(self._take_changes)})
         credentials.rejected(self._configuration)

@@ -116,16 +116,7 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
             fact = reduce(await client.get(selection.resource, selection.name, namespace=selection.namespace))
             kept.append(Answer(source, tuple(entries)))
             return fact
-        options: clients.ListOptions = {
-            "namespace": selection.namespace,
-            "label_selector": selection.label_selector,
-            "metadata_only": selection.metadata_only,
-            "page": selection.page,
-            "timeout": client.request_timeout,
-        }
-        if source.enough is not None:
-            options["enough"] = source.enough
-        listing = await client.list(selection.resource, reduce=reduce, **options)
+        listing = await clients.listed(client, selection, reduce, enough=source.enough, timeout=client.request_timeout)
         # Neither a list that may have ended early nor one with an object that has no version replaces anything.
         if source.enough is None and len(entries) == len(listing.items):
             kept.append(Answer(source, tuple(entries), listing.resource_version))
