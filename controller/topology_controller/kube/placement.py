@@ -2,8 +2,7 @@
 
 The lease knows nothing of the target: can it be reached, is it still the cluster that it was, has an operator of its
 own appeared there? So that is asked live, now and then and before each write to the target. What cannot be read allows
-no write, and neither does a local cluster that does not answer. What is not excluded is in docs/development/internals.md
-(limits of an operator elsewhere).
+no write, and neither does a local cluster that does not answer. docs/development/internals.md has the limits of that.
 """
 
 from __future__ import annotations
