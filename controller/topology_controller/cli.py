@@ -186,13 +186,13 @@ def _run(options: argparse.Namespace) -> None:
         raise CommandError(USAGE, error) from error
     except bindata.BindataMissingError as error:
         raise CommandError(FAILED, error) from error
-    from . import process, run_options
+    from . import process
     from .kube import config, placement
 
     gc.enable()
     gc.freeze()
     try:
-        settings = run_options.Options(**vars(options))
+        settings = process.Options(**vars(options))
     except ValueError as error:
         raise CommandError(USAGE, error) from error
     try:

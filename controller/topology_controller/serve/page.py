@@ -58,14 +58,17 @@ def policy(page: str) -> str:
 
 
 class Page:
-    """What is served. `async with` it inside of the server: leaving ends all streams. `about` may be replaced."""
+    """What is served. `async with` it inside of the server: leaving ends all streams."""
 
     def __init__(
-        self, latest: view.Latest, known: Callable[[], facts.Facts], about: view.About, *, timing: Timing = Timing()
+        self,
+        latest: view.Latest,
+        known: Callable[[], facts.Facts],
+        about: Callable[[], view.About],
+        *,
+        timing: Timing = Timing(),
     ) -> None:
-        self._latest = latest
-        self._known = known
-        self.about = about
+        self._latest, self._known, self.about = latest, known, about
         self._timing = timing
         self._page: tuple[str, str] | None = None
         self._seen: tuple[int, float, str] | None = None
@@ -158,7 +161,7 @@ class Page:
         number, moment = self._latest.number, asyncio.get_running_loop().time()
         seen = self._seen
         if seen is None or seen[0] != number or moment - seen[1] >= self._timing.interval:
-            state = view.look(self._latest.snapshot, self._known(), self.about)
+            state = view.look(self._latest.snapshot, self._known(), self.about())
             seen = self._seen = number, moment, json.dumps(state, separators=(",", ":"))
         return seen[2]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from topology_controller import cli, logs, process, run_options, terminal
+from topology_controller import cli, logs, process, terminal
 from topology_controller.definitions import load
 
 ADDRESS = ("--bind-address", "127.0.0.1:0")
@@ -18,7 +18,7 @@ def began(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The level at which the operator process would have begun; it raises what `fails` holds."""
     found: list[int] = []
 
-    async def run(_: run_options.Options, __: load.Transitions) -> None:
+    async def run(_: process.Options, __: load.Transitions) -> None:
         found.append(logging.getLogger("topology_controller").getEffectiveLevel())
 
     monkeypatch.setattr(process, "run", run)

@@ -32,7 +32,7 @@ class House:
     def __init__(self, timing: page.Timing) -> None:
         self.latest = view.Latest()
         self.watches = Watches()
-        self.page = page.Page(self.latest, self.watches.known, page_state.about(), timing=timing)
+        self.page = page.Page(self.latest, self.watches.known, page_state.about, timing=timing)
         self.url = ""
         self.wanted = 0
         """How often the loop was asked to read again what nothing watches."""
