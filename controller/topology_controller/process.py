@@ -181,8 +181,8 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             return (*((placed.trouble,) if placed is not None and placed.trouble else ()), *watched.troubles)
 
         machines = (
-            *server.probes(troubles, lambda: work.working_since),
-            *server.scrape(measured, watched.last_activity, *([] if secured is None else [secured.tls.last_activity])),
+            *page.probes(troubles, lambda: work.working_since),
+            *page.scrape(measured, watched.last_activity, *([] if secured is None else [secured.tls.last_activity])),
         )
         readers = tuple(pages.routes())
         served = server.Server(options.address, machines if secured else (*machines, *readers), secured)

@@ -1,9 +1,8 @@
-"""The status page: `/`, the state behind it as JSON at `/state`, and the same as a stream of events at `/events`.
+"""What is served: probes, metrics, and the status page `/` with its state as JSON (`/state`) and as events (`/events`).
 
-A stream has the whole state when it begins and whenever it differs, a few times a second at most, and a comment in
-between. `Latest` changes when the loop has decided; a process that does not lead has no decision, and looks at its idle
-watches every two seconds. While there is a reader, `Latest` is asked to have what nothing watches read again; without
-one nothing is computed or read. `server` decides who may see it, `policy` what may run in it.
+A stream has the whole state when it begins and whenever it differs, and a comment in between. A process that does not
+lead has no decision, and looks at its idle watches every two seconds. While there is a reader, `Latest` is asked to
+have what nothing watches read again; without one nothing is computed or read. `server` decides who may see it.
 """
 
 from __future__ import annotations
@@ -19,15 +18,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from .. import bindata
 from ..report import view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..observe import facts
+    from ..report import metrics as measuring
 
+STUCK_BOUND = 120.0
+"""Seconds that one pass of the loop may take, or that the event loop may stand still, before healthz fails."""
 STREAMS = 8
 """At once; others get 503 with Retry-After, and can read /state meanwhile."""
 _AGAIN = 15
@@ -169,3 +172,35 @@ class Page:
 def _dated(state: str) -> str:
     """Add the time at which it is sent, by which a reader tells ages whatever its own clock says."""
     return f'{{"time":"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",{state[1:]}'
+
+
+def probes(
+    troubles: Callable[[], Sequence[str]], working_since: Callable[[], float | None]
+) -> tuple[web.RouteDef, ...]:
+    """Return /healthz, /livez (the loop makes progress) and /readyz (no watch is in `troubles`).
+
+    `working_since` is the loop time at which the pass that is under way began, None between two.
+    """
+
+    async def healthz(_: web.Request) -> web.Response:
+        since = working_since()
+        lasting = 0.0 if since is None else asyncio.get_running_loop().time() - since
+        if lasting > STUCK_BOUND:
+            return web.Response(status=500, text=f"the loop has been at one pass for {lasting:.0f} s\n")
+        return web.Response(text="ok\n")
+
+    async def readyz(_: web.Request) -> web.Response:
+        unreliable = "".join(f"{trouble}\n" for trouble in troubles())
+        return web.Response(status=500 if unreliable else 200, text=unreliable or "ok\n")
+
+    return web.get("/healthz", healthz), web.get("/livez", healthz), web.get("/readyz", readyz)
+
+
+def scrape(metrics: measuring.Metrics, *last_activities: Callable[[], dict[str, float]]) -> tuple[web.RouteDef, ...]:
+    """Return /metrics; each of `last_activities` returns the Unix time of the last sign of life of some watches."""
+
+    async def show(_: web.Request) -> web.Response:
+        metrics.watches({name: seen for last_activity in last_activities for name, seen in last_activity().items()})
+        return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return (web.get("/metrics", show),)

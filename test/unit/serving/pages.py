@@ -8,7 +8,7 @@ from test.unit.core import page_state, worlds
 
 from topology_controller.observe import facts
 from topology_controller.report import view
-from topology_controller.serve import connections, page, server
+from topology_controller.serve import page, server
 
 from . import ground
 
@@ -48,7 +48,7 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def opened(timing: page.Timing = QUICK, limits: connections.Limits = connections.DEFAULT) -> AsyncIterator[House]:
+async def opened(timing: page.Timing = QUICK, limits: server.Limits = server.DEFAULT) -> AsyncIterator[House]:
     """Serve it as the operator does on loopback."""
     house = House(timing)
     where = server.Address.parse("127.0.0.1:0")
