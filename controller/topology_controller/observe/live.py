@@ -2,9 +2,7 @@
 
 A watch may be behind. The resourceVersion of Infrastructure guards the request, the topology and our own record, but
 not nodes or etcd: so Infrastructure is read after everything else, and the age of the evidence is counted from the
-first request. Used by the operator for the change and for what could be asked for, and by the command line.
-
-`value`, `unobserved` and `malformed` are the one place where the end of a read becomes a fact, for `watches` too.
+first request. `value`, `unobserved` and `malformed` make a fact of the end of a read, for `watches` too.
 """
 
 from __future__ import annotations
@@ -49,14 +47,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Facts that were read for one decision. `taken` is the loop's time before the first request was sent.
-
-    `answers` are the reads behind them that were answered with everything that there is: who watches can keep them.
-    """
+    """Facts that were read for one decision. `taken` is the loop's time before the first request was sent."""
 
     facts: facts.Facts
     taken: float
     answers: tuple[Answer, ...] = ()
+    """Those with everything that there is: who watches can keep them."""
 
     def age(self) -> float:
         """Seconds since the oldest fact in it was read, on the monotonic clock."""
@@ -84,8 +80,8 @@ def malformed(what: str, error: Exception) -> facts.Unobserved:
 
 def malformed_object(source: catalog.Source, name: str, error: Exception) -> facts.Unobserved:
     """The fact of one object of a source, whose name may have the namespace in front."""
-    resource_, namespace = source.selection.resource, source.selection.namespace
-    return malformed(resource_.describe(name.rpartition("/")[2], namespace), error)
+    selection = source.selection
+    return malformed(selection.resource.describe(name.rpartition("/")[2], selection.namespace), error)
 
 
 def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
@@ -97,9 +93,8 @@ def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
 
 async def read(client: clients.Client, source: catalog.Source, answers: list[Answer] | None = None) -> Any:
     """Read one source; whatever goes wrong becomes the fact. What was answered is added to `answers`."""
-    selection = source.selection
+    selection, kept = source.selection, [] if answers is None else answers
     entries: list[watch.Entry[Any]] = []
-    kept = [] if answers is None else answers
 
     def reduce(raw: dict[str, Any]) -> Any:
         try:
