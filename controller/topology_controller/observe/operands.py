@@ -54,25 +54,20 @@ def machine_config_pool(raw: Raw) -> MachineConfigPool:
 
 @dataclass(frozen=True, slots=True)
 class ControllerConfig:
-    """ControllerConfig machine-config-controller: the topology that machine configs are made for.
-
-    `failing` is the status of condition TemplateControllerFailing, or "absent"; `failing_since` only while it is True.
-    """
+    """ControllerConfig machine-config-controller: the topology that machine configs are made for."""
 
     control_plane: str | None
     failing: str
+    """Status of condition TemplateControllerFailing, or "absent"."""
     failing_since: datetime | None = None
 
 
 def controller_config(raw: Raw) -> ControllerConfig:
     """ControllerConfig machine-config-controller (machineconfiguration.openshift.io/v1)."""
     failing = next((status for type_, status, *_ in fields.conditions(raw) if type_ == _FAILING), "absent")
-    since = fields.condition(raw, _FAILING).get("lastTransitionTime")
-    return ControllerConfig(
-        control_plane=fields.text(raw, "spec.infra.status.controlPlaneTopology"),
-        failing=failing,
-        failing_since=fields.time(since, "lastTransitionTime") if failing == "True" else None,
-    )
+    since = fields.condition(raw, _FAILING).get("lastTransitionTime") if failing == "True" else None
+    control_plane = fields.text(raw, "spec.infra.status.controlPlaneTopology")
+    return ControllerConfig(control_plane, failing, fields.time(since, "lastTransitionTime"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +109,8 @@ class NodeRevision:
 class StaticPods:
     """Revisions of the static pods that an operator installs on every control-plane node, sorted by node.
 
-    `observed_time`: when spec.observedConfig was last written, None: with the object, or not known. What its operator
-    makes of it comes after that. `observed_single`: does it belong to a single node (kube-apiserver)? None: not known.
+    `observed_time`: when spec.observedConfig was last written, None: with the object, or not known. `observed_single`:
+    does it belong to a single node (kube-apiserver)? None: not known.
     """
 
     latest: int
@@ -197,8 +192,7 @@ def managed(raw: Raw) -> Managed:
 class IngressController:
     """IngressController openshift-ingress-operator/default, with the placement of its routers.
 
-    Without `wanted_replicas` the ingress operator decides. `node_labels` as key=value are required of a node; a
-    requirement that the ingress operator cannot use is in it too, in words that no label has.
+    `node_labels` (key=value) are required of a node; one that the ingress operator cannot use is in words no label has.
     """
 
     wanted_replicas: int | None
@@ -251,8 +245,5 @@ class SingleNodeSetting:
 def single_node_setting(raw: Raw, field: str, values: tuple[bool | int | str, ...]) -> SingleNodeSetting:
     """Any object, by whether this field has one of these values: a number is no boolean."""
     value = fields.at(raw, field)
-    return SingleNodeSetting(
-        name=fields.name(raw),
-        namespace=fields.text(raw, "metadata.namespace"),
-        present=any(type(value) is type(wanted) and value == wanted for wanted in values),
-    )
+    present = any(type(value) is type(wanted) and value == wanted for wanted in values)
+    return SingleNodeSetting(fields.name(raw), fields.text(raw, "metadata.namespace"), present)
