@@ -65,7 +65,6 @@ def set_up(level_: int, form: str) -> None:
         old.close()
     root.addHandler(handler)
     set_level(level_)
-    logging.getLogger("aiohttp.server").addFilter(_is_ours)
     logging.captureWarnings(capture=True)
 
 
@@ -107,12 +106,6 @@ def bug(logger: logging.Logger, error: BaseException) -> None:
     """Log what should never have been raised, with its trace, once."""
     fields = {"kind": type(error).__name__, "error": error}
     logger.error("this is a bug, the process ends: %(kind)s: %(error)s", fields, exc_info=error)
-
-
-def _is_ours(record: logging.LogRecord) -> bool:
-    """Drop what aiohttp logs of a request that is no HTTP: anyone can send those without end."""
-    error = record.exc_info[1] if record.exc_info else None
-    return type(error).__module__ != "aiohttp.http_exceptions"
 
 
 def _facts(

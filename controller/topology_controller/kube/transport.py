@@ -40,16 +40,9 @@ _JSON = "application/json"
 METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH"}
 # etcd keeps no object above about 1.5 MB; this is far above any page or event, and bounds what garbage can take.
 _LONGEST_BODY = 64 * 1024 * 1024
-_CONNECT = 5.0
-# Less than the 90 s after which a kube-apiserver closes an idle connection, more than two lease renewals.
-_KEEP_IDLE = 75.0
-_BUFFER = 256 * 1024
-# Seconds between two looks at the certificates: an authority that was taken out must not be trusted for long.
-_CERTIFICATE_PERIOD = 60.0
-# Seconds for which a request waits for a kubeconfig that is read again in time.
-_PATIENCE = 2.0
-# Pools with older certificates that may still carry a watch.
-_RETIRED = 2
+# Seconds to connect; between two looks at the certificates, as an authority that was taken out must not be trusted for
+# long; for which a request waits for a kubeconfig that is read again.
+_CONNECT, _CERTIFICATE_PERIOD, _PATIENCE = 5.0, 60.0, 2.0
 # Seconds; together they find a vanished peer within about a minute, whether we are waiting or sending: nodes of the
 # control plane restart in every transition, and a watch that is bound to one would be silent for longer.
 _SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
@@ -65,10 +58,8 @@ class Transport:
         observer: Observer | None = None,
         extra_headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self._configuration = configuration
-        self._user_agent = user_agent
-        self._observer = observer
-        self._extra_headers = extra_headers
+        self._configuration, self._user_agent = configuration, user_agent
+        self._observer, self._extra_headers = observer, extra_headers
         self._session: aiohttp.ClientSession
         self._loaded: tuple[object, ...] = ()
         self._look_again = float("inf")
@@ -76,8 +67,12 @@ class Transport:
         self._reading = credentials.Alone("reading the kubeconfig again")
         self._warned = ""
         self._base = str(configuration.host).rstrip("/")
-        # Once: reading the environment costs more than a request's headers.
-        self.proxy = configuration.proxy if configuration.proxy is not None else _environment_proxy(self._base)
+        self.proxy: str | None = configuration.proxy
+        if self.proxy is None:
+            # Once: reading the environment costs more than a request's headers.
+            address = urllib.parse.urlsplit(self._base)
+            if address.hostname is not None and not urllib.request.proxy_bypass(address.netloc):
+                self.proxy = urllib.request.getproxies().get(address.scheme)
 
     async def open(self) -> None:
         """Load certificates and make the pool; nothing is contacted. Raises ConfigError for bad certificates."""
@@ -231,7 +226,8 @@ class Transport:
         self._warned = ""
         self._retired.append(self._session)
         self._session, self._loaded = session, loaded
-        if len(self._retired) > _RETIRED:
+        # Pools with older certificates may still carry a watch.
+        if len(self._retired) > 2:
             await self._retired.pop(0).close()
         return True
 
@@ -251,12 +247,13 @@ class Transport:
         connector = aiohttp.TCPConnector(
             limit=self._configuration.connection_pool_maxsize,
             ssl=context,
-            keepalive_timeout=_KEEP_IDLE,
+            # Less than the 90 s after which a kube-apiserver closes an idle connection, more than two lease renewals.
+            keepalive_timeout=75.0,
             socket_factory=_make_socket,
         )
         # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
         session = aiohttp.ClientSession(
-            connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_BUFFER
+            connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=256 * 1024
         )
         # aiohttp would send a PUT again when the connection is lost before the answer, and that is ours to decide.
         # There is no public switch; a test fails when this one is gone.
@@ -279,13 +276,6 @@ def _make_socket(address: AddrInfoType) -> socket.socket:
     for option in filter(lambda name: hasattr(socket, name), _SOCKET_OPTIONS):
         connecting.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), _SOCKET_OPTIONS[option])
     return connecting
-
-
-def _environment_proxy(base: str) -> str | None:
-    address = urllib.parse.urlsplit(base)
-    if address.hostname is None or urllib.request.proxy_bypass(address.netloc):
-        return None
-    return urllib.request.getproxies().get(address.scheme)
 
 
 async def _events(request: errors.Request, response: aiohttp.ClientResponse) -> AsyncGenerator[tuple[str, Raw], None]:
