@@ -56,25 +56,6 @@ class Options(argparse.Namespace):
     are served at `address`, None for no page.
     """
 
-    kubeconfig: str | None
-    context: str | None
-    namespace: str
-    lease_kubeconfig: str
-    lease_namespace: str
-    bind_address: str
-    page_address: str
-    serving_cert_dir: pathlib.Path | None
-    leader_elect: bool
-    lease_duration: float | None
-    renew_deadline: float | None
-    retry_period: float | None
-    settle_seconds: int | None
-    etcd_cert_dir: pathlib.Path | None
-    etcd_endpoints: tuple[str, ...]
-    config: pathlib.Path | None
-    log_level: str | None
-    v: int | None
-
     def __init__(self, **flags: object) -> None:
         super().__init__(**flags)
         self.lease = self._lease()
