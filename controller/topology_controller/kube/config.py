@@ -37,8 +37,6 @@ _LOG = logging.getLogger(__name__)
 _ROOT = "kubernetes_asyncio"
 _EMPTY = (_ROOT, f"{_ROOT}.client", f"{_ROOT}.client.api", f"{_ROOT}.client.models")
 _SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
-# What a credential plugin is asked instead of.
-_INSTEAD_OF_PLUGIN = frozenset({"exec", "token", "tokenFile", "username", "password"})
 _FILES = frozenset({"client-certificate", "client-key", "tokenFile"})
 # What two parsers of addresses could read in two ways is none: a name, a password, a query, a backslash.
 _ADDRESS = re.compile(
@@ -49,8 +47,6 @@ _ADDRESS = re.compile(
 _RENEWED = ("api_key", "refresh_api_key_hook", "ssl_ca_cert", "cert_file", "key_file")
 _PARTS = ("clusters", "contexts", "users")
 _Override: TypeAlias = "Callable[[dict[str, Any], str], None]"
-# Nodes of a YAML file with its aliases written out: thousands of clusters.
-_MOST_NODES = 100_000
 
 
 class ConfigError(Exception):
@@ -215,6 +211,8 @@ async def _read(
 class _Loader(yaml.SafeLoader):
     """Refuses aliases of aliases without end, as kubectl's reader of YAML does: the library writes them out."""
 
+    _most = 100_000  # nodes with aliases written out: thousands of clusters
+
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._nodes = 0
@@ -224,8 +222,8 @@ class _Loader(yaml.SafeLoader):
         before, is_alias = self._nodes, self.check_event(yaml.AliasEvent)
         node = super().compose_node(parent, index)
         # The size of what is still being read, which an alias inside of it stands for, is not known: no end.
-        self._nodes += self._sizes.get(id(node), _MOST_NODES) if is_alias else 1
-        if self._nodes > _MOST_NODES:
+        self._nodes += self._sizes.get(id(node), self._most) if is_alias else 1
+        if self._nodes > self._most:
             mark = None if node is None else node.start_mark
             raise yaml.MarkedYAMLError(problem="aliases of aliases without end", problem_mark=mark)
         self._sizes.setdefault(id(node), self._nodes - before)
@@ -235,10 +233,9 @@ class _Loader(yaml.SafeLoader):
 def _check(paths: str) -> None:
     """Raise ConfigError for the first bad file of a list, as KUBECONFIG has it. Not all of them have to exist."""
     files = [pathlib.Path(path).expanduser() for path in paths.split(os.pathsep) if path]
-    problems = [(str(file), _problem(file)) for file in files if file.exists()] or [(paths, "no such file")]
-    for source, problem in problems:
+    for file, problem in [(file, _problem(file)) for file in files if file.exists()] or [(paths, "no such file")]:
         if problem:
-            raise ConfigError(source, problem)
+            raise ConfigError(str(file), problem)
 
 
 def _problem(file: pathlib.Path) -> str:
@@ -300,9 +297,10 @@ async def _fill(
     theirs, pair = _split(_located(user.value, pathlib.Path(user.path or paths).parent.absolute()) if secure else {})
     if not secure:
         loader.provider = None
-    # No program is run by the library.
+    # No program is run by the library: what a credential plugin is asked instead of is left out.
     by_plugin = "exec" in theirs
-    left = {name: value for name, value in theirs.items() if not by_plugin or name not in _INSTEAD_OF_PLUGIN}
+    instead = {"exec", "token", "tokenFile", "username", "password"} if by_plugin else set()
+    left = {name: value for name, value in theirs.items() if name not in instead}
     shown, authority = _split(cluster.value)
     loader._cluster = type(cluster)(cluster.name, shown, cluster.path)  # noqa: SLF001 - as above
     loader._user = type(user)(user.name, left, user.path)  # noqa: SLF001 - as above

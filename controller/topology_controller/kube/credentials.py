@@ -34,22 +34,18 @@ if TYPE_CHECKING:
     from kubernetes_asyncio.client.configuration import Configuration
 
 _LOG = logging.getLogger(__name__)
-PLUGIN_TIMEOUT = 300.0
-"""Seconds for a credential plugin: it may ask for a login."""
-PLUGIN_PERIOD = 10.0
-"""Seconds between two runs of a credential plugin, at least."""
+# Seconds for a credential plugin, which may ask for a login; between two runs of one, at least.
+PLUGIN_TIMEOUT, PLUGIN_PERIOD = 300.0, 10.0
 # Seconds between two reads of a token file: the kubelet leaves ten minutes between a new token and the old one's end.
 _TOKEN_PERIOD = 60.0
+# Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead.
 DATA = {
     "ssl_ca_cert": "certificate-authority-data",
     "cert_file": "client-certificate-data",
     "key_file": "client-key-data",
 }
-"""Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead."""
 # Bytes of a plugin's standard output (a token and two certificates are a few thousand), and of the end of its errors.
 _MOST, _TAIL, _CHUNK = 1024 * 1024, 4096, 64 * 1024
-# Seconds between two looks at a program that has closed its output; for its last words.
-_MOMENT, _GRACE = 0.05, 1.0
 
 
 class UnusableError(Exception):
@@ -131,8 +127,7 @@ def extras(configuration: Configuration) -> Extras:
 
 def rejected(configuration: Configuration) -> None:
     """Have credentials that the server refused read again before the next request."""
-    hook = configuration.refresh_api_key_hook
-    if isinstance(hook, TokenFile | ExecPlugin):
+    if isinstance(hook := configuration.refresh_api_key_hook, TokenFile | ExecPlugin):
         hook.rejected()
 
 
@@ -304,9 +299,9 @@ class Program:
         try:
             printed = await _all(process.stdout)
             while process.returncode is None:
-                await asyncio.wait({closed}, timeout=_MOMENT)
+                await asyncio.wait({closed}, timeout=0.05)
             # A child that it leaves behind may keep its standard error open without end.
-            await asyncio.wait({closed, complaining}, timeout=_GRACE, return_when=asyncio.ALL_COMPLETED)
+            await asyncio.wait({closed, complaining}, timeout=1.0)
         finally:
             await _end(process, complaining, closed, with_children=not interactive)
         if process.returncode:
