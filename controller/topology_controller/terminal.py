@@ -11,12 +11,10 @@ import argparse
 import re
 from typing import Any, NoReturn
 
-REQUESTS = 5
-"""Level of the lines about single requests, below logging.DEBUG."""
+REQUESTS = 5  # level of the lines about single requests, below logging.DEBUG
 _REMOVED = "(removed)"
 _OPENING = r"\\*[\"']?\s*[:=]\s*\[?\\*[\"']?"
-# Each with words of which one must be there: looking for those costs a hundredth of looking for the shape.
-_SHAPES = (
+_SHAPES = (  # Each with words of which one must be there: looking for those costs a hundredth of looking for the shape
     (("-----begin",), re.compile(r"-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|\Z)", re.DOTALL)),
     # A whole header: whatever its scheme is, to the end of its line or of its quotes.
     (

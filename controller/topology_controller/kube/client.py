@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 T = TypeVar("T")
-REQUEST_TIMEOUT = 10.0
-"""Seconds for one attempt where nothing else is said."""
+REQUEST_TIMEOUT = 10.0  # seconds for one attempt where nothing else is said
 
 
 @dataclass(frozen=True, slots=True)

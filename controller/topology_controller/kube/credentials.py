@@ -38,8 +38,7 @@ _LOG = logging.getLogger(__name__)
 PLUGIN_TIMEOUT, PLUGIN_PERIOD = 300.0, 10.0
 # Seconds between two reads of a token file: the kubelet leaves ten minutes between a new token and the old one's end.
 _TOKEN_PERIOD = 60.0
-# Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead.
-DATA = {
+DATA = {  # Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead
     "ssl_ca_cert": "certificate-authority-data",
     "cert_file": "client-certificate-data",
     "key_file": "client-key-data",

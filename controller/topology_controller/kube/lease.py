@@ -40,10 +40,8 @@ _MOST_TRANSITIONS = 2**31 - 1
 _RELEASE, _LONGEST_CALL, _SHORTEST_CALL = 5.0, 10.0, 1.0
 # Seconds between attempts while the API server does not answer, at most: half a minute after it does we lead.
 _LONGEST_PAUSE = 20.0
-# Seconds: timers are not exact, and no request is answered in less.
-_MOMENT = 0.001
-# How much longer than the pause between renewals the deadline must be; client-go's rule.
-_JITTER = 1.2
+_MOMENT = 0.001  # Seconds: timers are not exact, and no request is answered in less
+_JITTER = 1.2  # how much longer than the pause between renewals the deadline must be; client-go's rule
 
 
 def micro_time(moment: datetime) -> str:

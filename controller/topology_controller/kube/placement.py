@@ -24,10 +24,8 @@ NAMESPACES = resources.Resource("", "v1", "namespaces", "Namespace")
 IDENTITY = "kube-system"
 """The namespace whose UID tells clusters apart: it is there from the start, and is never made again."""
 TARGET, LOCAL = "the target cluster", "the cluster of the lease"
-_DURATION = 270
-"""Seconds for a lease that names no duration: OpenShift's figure for a single node, the longest."""
-_SOON = 10.0
-"""Seconds between two looks while something is in the way, at most."""
+_DURATION = 270  # seconds for a lease that names no duration: OpenShift's figure for a single node, the longest
+_SOON = 10.0  # seconds between two looks while something is in the way, at most
 
 
 class SameClusterError(Exception):

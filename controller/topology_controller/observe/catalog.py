@@ -80,10 +80,8 @@ class Source:
     selection: Selection
     reduce: Callable[[dict[str, Any]], Any]
     watched: Watched = Watched.REQUEST
-    live: bool | CheckName = True
-    """Is it read live before the change, or where a definition asks that check before it?"""
-    asked_by: CheckName | None = None
-    """Read and watched only where a definition asks this check before the change."""
+    live: bool | CheckName = True  # is it read live before the change, or where a definition asks that check before it?
+    asked_by: CheckName | None = None  # read and watched only where a definition asks this check before the change
     enough: Callable[[Sequence[Any]], bool] | None = None
     """When a live read may stop before the last page: where it matters whether there are some, not how many."""
     key: str = ""

@@ -87,10 +87,8 @@ class Etcd:
 
     conditions: Conditions
     static_pods: Fact[StaticPods] = NOT_READ
-    unsafe_scaling: Fact[bool] = NOT_READ
-    """Does an override keep the rules for one voter?"""
-    desired_replicas: int | None = None
-    """How many members the etcd operator wants; None when it is no number."""
+    unsafe_scaling: Fact[bool] = NOT_READ  # does an override keep the rules for one voter?
+    desired_replicas: int | None = None  # how many members the etcd operator wants; None when it is no number
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,10 @@ class Malformed(ValueError):  # noqa: N818 - what the field is; callers see the 
 class Kind(enum.Enum):
     """Why a fact could not be read."""
 
-    UNANSWERED = enum.auto()
-    """No answer that says it: the server could not be reached, or what it says is not enough."""
+    UNANSWERED = enum.auto()  # no answer that says it: the server could not be reached, or what it says is not enough
     MISSING = enum.auto()
     FORBIDDEN = enum.auto()
-    MALFORMED = enum.auto()
-    """It was read, and is not what its API promises: waiting does not help."""
+    MALFORMED = enum.auto()  # it was read, and is not what its API promises: waiting does not help
     AWAITED = enum.auto()
 
 

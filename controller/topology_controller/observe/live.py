@@ -51,8 +51,7 @@ class Evidence:
 
     facts: facts.Facts
     taken: float
-    answers: tuple[Answer, ...] = ()
-    """Those with everything that there is: who watches can keep them."""
+    answers: tuple[Answer, ...] = ()  # those with everything that there is: who watches can keep them
 
     def age(self) -> float:
         """Seconds since the oldest fact in it was read, on the monotonic clock."""

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WHAT = "the members of etcd"
-PERIOD = 4.5
-"""Seconds from the end of a survey to the next."""
-_GAP = 1.0
-"""Seconds of rest after a survey, whatever happens."""
+PERIOD = 4.5  # seconds from the end of a survey to the next
+_GAP = 1.0  # seconds of rest after a survey, whatever happens
 _STRANGE = "not asked: its address is not in ConfigMap openshift-etcd/etcd-endpoints"
 _NOT_ASKED = facts.Unobserved(WHAT, "they are not asked while nothing is wanted")
 _AWAITED = facts.Unobserved(WHAT, "not asked yet", kind=facts.Kind.AWAITED)

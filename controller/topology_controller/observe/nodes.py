@@ -30,8 +30,7 @@ _OBSERVED_TOPOLOGY = "machineconfiguration.openshift.io/controlPlaneTopology"
 # One object for each word, however many nodes say it.
 _PRESSURES = {word: word for word in ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")}
 _STATUSES = {word: word for word in ("True", "False", "Unknown")}
-# A key (prefix 253, name 63) and its value (63).
-_LONGEST_LABEL = 400
+_LONGEST_LABEL = 400  # a key (prefix 253, name 63) and its value (63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,7 @@ class Node:
     free_storage: float | None = None
     addresses: tuple[str, ...] = ()
     taints: tuple[Taint, ...] = ()
-    observed_topology: str | None = None
-    """By which the machine config daemon goes."""
+    observed_topology: str | None = None  # by which the machine config daemon goes
     pressure: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     master_has_value: bool = False
@@ -123,8 +121,7 @@ class Machine:
     node: str | None = None
     deleting: bool = False
     guarded: bool = False
-    authority: str | None = None
-    """None where machines are not migrated."""
+    authority: str | None = None  # None where machines are not migrated
     host: str | None = None
     trouble: str = ""
 

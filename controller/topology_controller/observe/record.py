@@ -48,8 +48,7 @@ class LoadBalancer:
     """What Infrastructure says of what stands before the control plane. Addresses are in their shortest form."""
 
     type: str | None = None
-    addresses: tuple[str, ...] = ()
-    """Virtual addresses that the cluster keeps itself."""
+    addresses: tuple[str, ...] = ()  # virtual addresses that the cluster keeps itself
     api_host: str | None = None
     api_internal_host: str | None = None
 
@@ -58,13 +57,10 @@ class LoadBalancer:
 class Backends:
     """Annotation LOAD_BALANCER_BACKENDS_ANNOTATION: where the load balancer leads, as an administrator says."""
 
-    LONGEST: ClassVar[int] = 4096
-    """Bytes of the annotation; five addresses have less than a hundred."""
+    LONGEST: ClassVar[int] = 4096  # bytes of the annotation; five addresses have less than a hundred
 
-    addresses: tuple[str, ...] = ()
-    """In their shortest form and in their order, each once."""
-    wrong: tuple[tuple[int, str], ...] = ()
-    """Entries that are no address, with their position, counted from 1."""
+    addresses: tuple[str, ...] = ()  # in their shortest form and in their order, each once
+    wrong: tuple[tuple[int, str], ...] = ()  # entries that are no address, with their position, counted from 1
     repeated: tuple[str, ...] = ()
     too_long: bool = False
 
@@ -99,8 +95,7 @@ class OwnOperator:
     paused: bool
     status: dict[str, Any] = dataclasses.field(repr=False)
     copy: RecordCopy | None = None
-    backup_time: datetime | None = None
-    """Last backup of etcd according to an administrator; None when it is no time."""
+    backup_time: datetime | None = None  # last backup of etcd according to an administrator; None when it is no time
     backends: Backends | None = None
     router_drain_accepted: bool = False
     elsewhere: bool = False

@@ -41,8 +41,7 @@ class _Watch:
     source: catalog.Source
     reflector: reflector.Reflector[Any]
     task: asyncio.Task[None]
-    fact: Any = None
-    """What it has brought, as a fact; None where that is to be made anew."""
+    fact: Any = None  # what it has brought, as a fact; None where that is to be made anew
 
 
 class Watches:

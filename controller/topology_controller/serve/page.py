@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 STUCK_BOUND = 120.0
 """Seconds that one pass of the loop may take, or that the event loop may stand still, before healthz fails."""
-STREAMS = 8
-"""At once; others get 503 with Retry-After, and can read /state meanwhile."""
+STREAMS = 8  # at once; others get 503 with Retry-After, and can read /state meanwhile
 _AGAIN = 15
 _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 

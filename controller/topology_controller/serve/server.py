@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from . import tls
 
 _LOG = logging.getLogger(__name__)
-# Seconds before the next attempt to accept where files or memory are exhausted.
-_PAUSE = 1.0
+_PAUSE = 1.0  # seconds before the next attempt to accept where files or memory are exhausted
 _BEGUN: web.RequestKey[web.StreamResponse] = web.RequestKey("begun", web.StreamResponse)
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -36,8 +36,7 @@ CLIENT_CA = resources.Selection(
 )
 _CA_KEY = "client-ca-file"
 CERTIFICATE, KEY = "tls.crt", "tls.key"
-PERIOD = 5.0
-"""Seconds between two looks at the certificate folder."""
+PERIOD = 5.0  # seconds between two looks at the certificate folder
 _LEGACY = ("", "LegacyAdheringComponentsOnly")
 _VERSIONS = {
     "VersionTLS10": ssl.TLSVersion.TLSv1,
