@@ -172,10 +172,7 @@ class Text(logging.Formatter):
 
 
 class Stderr(logging.handlers.QueueHandler):
-    """Queues lines for a thread that writes them to a file descriptor, and so never waits for its reader.
-
-    Lines beyond the bound of the queue are lost, and the next line that fits comes after their number.
-    """
+    """Queues lines for a thread that writes them, and never waits for their reader: what is too much is counted."""
 
     def __init__(self, descriptor: int) -> None:
         self._lines: queue.Queue[Any] = queue.Queue(_BACKLOG)

@@ -326,10 +326,7 @@ async def in_histories(
     watched: watches.Watches,
     renew: Callable[[], Coroutine[None, None, None]],
 ) -> None:
-    """Reconcile for as long as the store has one history; where it was put back, `renew` the lease and begin anew.
-
-    The lease comes first: it shows the same, and what began anew would end for it.
-    """
+    """Reconcile while the store has one history; where it was put back, `renew` the lease first: it shows the same."""
     while True:
         await _until_one_ends(reconcile(), watched.restored.wait())
         await renew()

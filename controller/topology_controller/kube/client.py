@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack
 
 import tenacity
 
@@ -71,7 +71,7 @@ class ListOptions(TypedDict, total=False):
     retry: bool
 
 
-class Client:
+class Client(transport.Transport):
     """A connection to one API server; use it with `async with`, which raises ConfigError for unusable certificates.
 
     `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `extra_headers` (name, value)
@@ -92,21 +92,13 @@ class Client:
         self.request_timeout = request_timeout
         acting = credentials.extras(configuration).acting
         extra = extra_headers or (acting.headers if acting is not None else ())
-        self._transport = transport.Transport(configuration, user_agent, observer, extra)
+        super().__init__(configuration, user_agent, observer, extra)
         self._field_manager = field_manager
-        self._configuration = configuration
-
-    async def __aenter__(self) -> Self:
-        await self._transport.open()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._transport.close()
 
     @property
     def has_proxy(self) -> bool:
         """Whether the server is asked through a proxy."""
-        return bool(self._transport.proxy)
+        return bool(self.proxy)
 
     def anonymous_tls(self) -> ssl.SSLContext:
         """Return a TLS context that trusts what this client trusts, and shows no certificate; for errors see `tls`."""
@@ -119,10 +111,7 @@ class Client:
     async def list(
         self, resource: resources.Resource, *, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
     ) -> Listing[T]:
-        """Read all objects, in pages of one snapshot that are reduced as they arrive.
-
-        When the server drops that snapshot in the middle (410), the list begins again, once.
-        """
+        """Read all objects, in pages of one snapshot that are reduced as they arrive; begins again once on a 410."""
         namespace, fields = options.get("namespace"), options.get("field_selector")
         kinds = _kinds(resource, "List", metadata_only=options.get("metadata_only", False))
         name, path = (fields or "").partition("metadata.name=")[2] or None, resource.path(namespace)
@@ -174,10 +163,7 @@ class Client:
     def open_watch(
         self, selection: resources.Selection, resource_version: str, timeout_seconds: float, read_timeout: float
     ) -> AbstractAsyncContextManager[AsyncIterator[tuple[str, Raw]]]:
-        """Open one watch from a version; what is entered yields (type, object) until the server ends it in good order.
-
-        Raises TimedOut after `read_timeout` seconds without a byte, and what an ERROR event stands for. Never retries.
-        """
+        """Open one watch; what is entered yields (type, object). Raises TimedOut after `read_timeout` s of silence."""
         resource = selection.resource
         kinds = _kinds(resource, "", metadata_only=selection.metadata_only)
         query = (
@@ -188,7 +174,7 @@ class Client:
             *_selectors(selection.label_selector, selection.field_selector),
         )
         path = resource.path(selection.namespace)
-        return self._transport.stream(
+        return self.stream(
             errors.Request("watch", resource, selection.namespace, selection.name, kinds, path, query),
             start=self.request_timeout,
             silence=read_timeout,
@@ -223,7 +209,7 @@ class Client:
             left = min(self.request_timeout, deadline - loop.time())
             if left <= 0:
                 raise request.error(errors.TimedOut, 0, "TimedOut", "no time was left to ask", sent=False)
-            return await self._transport.ask(request, left)
+            return await self.ask(request, left)
 
         def may_help(error: BaseException) -> bool:
             if not retry or not isinstance(error, errors.KubeError):
@@ -265,10 +251,7 @@ async def newest(client: Client, selection: resources.Selection) -> str:
 
 
 async def is_unserved(client: Client, selection: resources.Selection, error: errors.KubeError) -> bool:
-    """Whether a read failed because the server does not have the kind, which this selection allows (`optional`).
-
-    Rights are looked at before kinds are: without the right a list is refused also where there is nothing to list.
-    """
+    """Whether a read failed because the server does not have an `optional` kind: it looks at rights before kinds."""
     if selection.optional and isinstance(error, errors.Forbidden):
         with contextlib.suppress(errors.KubeError):
             return not await client.serves(selection.resource)

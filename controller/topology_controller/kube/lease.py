@@ -55,10 +55,7 @@ class LeaseLost(Exception):  # noqa: N818 - what happened, and no fault of ours
 
 @dataclass(frozen=True, slots=True)
 class LeaseTiming:
-    """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`.
-
-    Raises ValueError, which names the pair and what is allowed.
-    """
+    """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`."""
 
     duration: float
     renew_deadline: float

@@ -35,16 +35,13 @@ _TOMBSTONES = 256
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Generic[T]):
-    """What is known at one moment, and whether a first list was complete (`synced`); `error` is of the watch.
-
-    `since`: the loop's time when `synced` or `error` last changed. `served`: does the server have the kind?
-    """
+    """What is known at one moment."""
 
     objects: Mapping[watch.Key, T]
-    synced: bool
-    error: errors.KubeError | None
-    since: float
-    served: bool = True
+    synced: bool  # whether a first list was complete
+    error: errors.KubeError | None  # of the watch
+    since: float  # the loop's time when `synced` or `error` last changed
+    served: bool = True  # whether the server has the kind
 
 
 class Reflector(Generic[T]):

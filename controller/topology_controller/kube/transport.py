@@ -16,7 +16,7 @@ import logging
 import socket
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 import yarl
@@ -49,7 +49,7 @@ _SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "T
 
 
 class Transport:
-    """Connections to the server of one Configuration; open it inside a running loop. For the rest see `Client`."""
+    """Connections to the server of one Configuration. Entering raises ConfigError for unusable certificates."""
 
     def __init__(
         self,
@@ -74,14 +74,13 @@ class Transport:
             if address.hostname is not None and not urllib.request.proxy_bypass(address.netloc):
                 self.proxy = urllib.request.getproxies().get(address.scheme)
 
-    async def open(self) -> None:
-        """Load certificates and make the pool; nothing is contacted. Raises ConfigError for bad certificates."""
+    async def __aenter__(self) -> Self:
         loaded = self._files()
         self._session, self._loaded = self._make(), loaded
         self._look_again = asyncio.get_running_loop().time() + _CERTIFICATE_PERIOD
+        return self
 
-    async def close(self) -> None:
-        """Close all connections, and end a credential plugin that is still running."""
+    async def __aexit__(self, *_: object) -> None:
         await self._reading.close()
         if isinstance(plugin := self._configuration.refresh_api_key_hook, credentials.ExecPlugin):
             await plugin.alone.close()
@@ -116,14 +115,14 @@ class Transport:
         """Send, and return the response if its status is 2xx; it is released with `stack`."""
         used = await self._credentials(request)
         try:
-            return await self._send(stack, request, limits, used)
+            return await self._request(stack, request, limits, used)
         except (errors.Unauthorized, aiohttp.ClientSSLError):
             # Refused, so not executed: safe for writes too.
             if not await self._renew(used):
                 raise
-        return await self._send(stack, request, limits, await self._credentials(request))
+        return await self._request(stack, request, limits, await self._credentials(request))
 
-    async def _send(
+    async def _request(
         self,
         stack: contextlib.AsyncExitStack,
         request: errors.Request,

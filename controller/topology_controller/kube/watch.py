@@ -121,10 +121,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
     newest: Callable[[], str] = lambda: "",
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> AsyncGenerator[Event[T], None]:
-    """Yield events about a selection until cancelled or closed; raises what `reduce` raises, and no KubeError.
-
-    `newest` returns the newest version that the store has given otherwise, as the answer to a write.
-    """
+    """Yield events until cancelled or closed. `newest` is the newest version that is known otherwise, as of a write."""
     state = _State(selection, timing, uniform)
 
     def entry(raw: Raw) -> Entry[T]:

@@ -29,10 +29,7 @@ _AWAITED = facts.Unobserved(WHAT, "not asked yet", kind=facts.Kind.AWAITED)
 
 
 class Members:
-    """One way to the members of etcd: at `endpoints` (https://host:port), or else at the published addresses.
-
-    `budget` is in seconds, for everything that one reading asks; `observer` is called for every request.
-    """
+    """One way to the members of etcd: at `endpoints`, else the published addresses; `budget` seconds for a reading."""
 
     def __init__(
         self,

@@ -205,10 +205,7 @@ def _identity(status: dict[str, Any]) -> Identity | None:
 
 
 def certified(certificate: dict[str, Any] | None) -> Identity | None:
-    """Return whom a verified certificate names, as Kubernetes reads it: the common name, and organisations as groups.
-
-    None for no certificate, for one that has expired since the handshake, and for one without exactly one common name.
-    """
+    """Return whom a verified certificate names, as Kubernetes reads it; None if it has expired since the handshake."""
     if not certificate:
         return None
     try:

@@ -176,10 +176,7 @@ def _dated(state: str) -> str:
 def probes(
     troubles: Callable[[], Sequence[str]], working_since: Callable[[], float | None]
 ) -> tuple[web.RouteDef, ...]:
-    """Return /healthz, /livez (the loop makes progress) and /readyz (no watch is in `troubles`).
-
-    `working_since` is the loop time at which the pass that is under way began, None between two.
-    """
+    """Return /healthz, /livez (the pass that began at this loop time makes progress) and /readyz (no `troubles`)."""
 
     async def healthz(_: web.Request) -> web.Response:
         since = working_since()
