@@ -15,7 +15,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -59,7 +59,7 @@ def policy(page: str) -> str:
     )
 
 
-class Page:
+class Page(contextlib.AbstractAsyncContextManager["Page"]):
     """What is served. `async with` it inside of the server: leaving ends all streams."""
 
     def __init__(
@@ -84,9 +84,6 @@ class Page:
             web.get("/state", self._state),
             web.get("/events", self._events, allow_head=False),
         )
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         self._closed = True

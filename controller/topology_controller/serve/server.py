@@ -293,7 +293,7 @@ class Server:
         secure: dict[str, Any] = {}
         if self._security is not None:
             times = {"ssl_handshake_timeout": self._limits.silent, "ssl_shutdown_timeout": self._limits.closing}
-            secure = {"ssl": self._security.tls.context, **times}
+            secure = {"ssl": self._security.tls.current, **times}
         try:
             await loop.connect_accepted_socket(lambda: connection, accepted, **secure)
             await connection.ended
@@ -362,7 +362,7 @@ class Server:
         # It names versions.
         response.headers.popall("Server", None)
         request[_BEGUN] = response
-        if self._security is not None and request.get_extra_info("sslcontext") is not self._security.tls.context:
+        if self._security is not None and request.get_extra_info("sslcontext") is not self._security.tls.current:
             # Made before the certificate, the client CA or the profile changed: the next request is judged by the new.
             response.force_close()
             response.headers["Connection"] = "close"

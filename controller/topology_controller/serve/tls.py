@@ -199,7 +199,7 @@ class Contexts:
         self._problems[subject] = problem
 
 
-class ServingTLS:
+class ServingTLS(Contexts):
     """Follows certificate folder (every `period` seconds), client CA and profile. Raises CertificateError at first."""
 
     def __init__(
@@ -210,7 +210,8 @@ class ServingTLS:
         period: float = PERIOD,
         timing: watch.Timing | None = None,
     ) -> None:
-        self._contexts, self._period = Contexts(folder), period
+        super().__init__(folder)
+        self._period = period
         self._logged: dict[str, str] = {}
         self._api_server: reflector.Reflector[Profile] = reflector.Reflector(
             client, API_SERVER, wanted, self._changed, malformed=lambda *_: MODERN, timing=timing
@@ -219,11 +220,6 @@ class ServingTLS:
             client, CLIENT_CA, _bundle, self._changed, malformed=lambda *_: "", timing=timing
         )
         self._watched = dict[str, reflector.Reflector[Any]](apiserver=self._api_server, client_ca=self._client_ca)
-
-    @property
-    def context(self) -> ssl.SSLContext:
-        """The newest context."""
-        return self._contexts.current
 
     @property
     def profile(self) -> Profile:
@@ -257,8 +253,7 @@ class ServingTLS:
         self._renew()
 
     def _renew(self) -> None:
-        bundle = next(iter(self._client_ca.snapshot().objects.values()), "")
-        self._contexts.renew(bundle, self.profile)
+        self.renew(next(iter(self._client_ca.snapshot().objects.values()), ""), self.profile)
 
 
 def _bundle(raw: dict[str, Any]) -> str:

@@ -126,7 +126,7 @@ def client_tls(
 def context(server: servers.Server) -> ssl.SSLContext:
     """The newest TLS context of this server."""
     assert server._security is not None
-    return server._security.tls.context
+    return server._security.tls.current
 
 
 def open_files() -> int:
