@@ -84,10 +84,8 @@ class Options(argparse.Namespace):
         if self.serving_cert_dir is None:
             raise ValueError("--page-address goes with --serving-cert-dir: without it the page is at --bind-address")
         if not address.loopback:
-            raise ValueError(
-                f"--page-address {address} is not a loopback address: the page asks for no credentials, "
-                "and is reached by port-forward"
-            )
+            why = "is not a loopback address: the page asks for no credentials, and is reached by port-forward"
+            raise ValueError(f"--page-address {address} {why}")
         return address
 
     def _lease(self) -> lease.LeaseTiming | None:

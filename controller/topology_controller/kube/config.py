@@ -40,8 +40,7 @@ _SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _FILES = frozenset({"client-certificate", "client-key", "tokenFile"})
 # What two parsers of addresses could read in two ways is none: a name, a password, a query, a backslash.
 _ADDRESS = re.compile(
-    r"(?P<scheme>https?)://(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?:/[\w.~!$&'()*+,;=:@%/-]*)?",
-    re.ASCII,
+    r"(?a)(?P<scheme>https?)://(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?:/[\w.~!$&'()*+,;=:@%/-]*)?",
 )
 # What is taken over from a kubeconfig that has changed. Who we act for, and how the server is reached, stays.
 _RENEWED = ("api_key", "refresh_api_key_hook", "ssl_ca_cert", "cert_file", "key_file")

@@ -140,8 +140,7 @@ class NestedTooDeeply(Malformed):
     may_pass = False
 
 
-_BY_STATUS: dict[int, type[KubeError]]
-_BY_STATUS = {
+_BY_STATUS: dict[int, type[KubeError]] = {
     401: Unauthorized, 403: Forbidden, 404: NotFound, 408: TimedOut, 409: Conflict, 410: Gone, 429: Throttled
 }  # fmt: skip
 

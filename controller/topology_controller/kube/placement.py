@@ -130,7 +130,5 @@ class Placement:
             self.held.clear()
             return ""
         self.held.set()
-        return (
-            f"{TARGET}: its own operator holds {lease.LEASES.describe(self._name, self._namespace)} "
-            f"as {terminal.clean(self._sight.holder, 200)}"
-        )
+        held = lease.LEASES.describe(self._name, self._namespace)
+        return f"{TARGET}: its own operator holds {held} as {terminal.clean(self._sight.holder, 200)}"

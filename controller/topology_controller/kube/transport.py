@@ -251,9 +251,8 @@ class Transport:
             socket_factory=_make_socket,
         )
         # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
-        session = aiohttp.ClientSession(
-            connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=256 * 1024
-        )
+        jar = aiohttp.DummyCookieJar()
+        session = aiohttp.ClientSession(connector=connector, trust_env=False, cookie_jar=jar, read_bufsize=256 * 1024)
         # aiohttp would send a PUT again when the connection is lost before the answer, and that is ours to decide.
         # There is no public switch; a test fails when this one is gone.
         session._retry_connection = False  # noqa: SLF001 - see above

@@ -279,11 +279,8 @@ def lease(raw: Raw) -> facts.Lease:
     seconds = fields.optional_whole(raw, "spec.leaseDurationSeconds")
     if seconds is not None and not 0 < seconds < 2**31:
         raise fields.Malformed("spec.leaseDurationSeconds", "a positive number of 31 bits", seconds)
-    return facts.Lease(
-        holder=fields.text(raw, "spec.holderIdentity") or "",
-        renew_time=fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime"),
-        duration_seconds=seconds,
-    )
+    renewed = fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime")
+    return facts.Lease(fields.text(raw, "spec.holderIdentity") or "", renewed, seconds)
 
 
 def leader_lease(raw: Raw) -> facts.LeaderLease:

@@ -79,11 +79,8 @@ class Page(contextlib.AbstractAsyncContextManager["Page"]):
 
     def routes(self) -> Iterable[web.RouteDef]:
         """Return what is served."""
-        return (
-            web.get("/", self._show),
-            web.get("/state", self._state),
-            web.get("/events", self._events, allow_head=False),
-        )
+        events = web.get("/events", self._events, allow_head=False)
+        return (web.get("/", self._show), web.get("/state", self._state), events)
 
     async def __aexit__(self, *_: object) -> None:
         self._closed = True

@@ -26,15 +26,10 @@ if TYPE_CHECKING:
     from ..kube import watch
 
 _LOG = logging.getLogger(__name__)
-API_SERVER = resources.Selection(
-    resources.Resource("config.openshift.io", "v1", "apiservers", "APIServer"), name="cluster", optional=True
-)
-CLIENT_CA = resources.Selection(
-    resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True),
-    namespace="kube-system",
-    name="extension-apiserver-authentication",
-)
-_CA_KEY = "client-ca-file"
+_API_SERVERS = resources.Resource("config.openshift.io", "v1", "apiservers", "APIServer")
+_CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
+API_SERVER = resources.Selection(_API_SERVERS, name="cluster", optional=True)
+CLIENT_CA = resources.Selection(_CONFIG_MAPS, namespace="kube-system", name="extension-apiserver-authentication")
 CERTIFICATE, KEY = "tls.crt", "tls.key"
 PERIOD = 5.0  # seconds between two looks at the certificate folder
 _LEGACY = ("", "LegacyAdheringComponentsOnly")
@@ -257,7 +252,7 @@ class ServingTLS(Contexts):
 
 
 def _bundle(raw: dict[str, Any]) -> str:
-    text = (raw.get("data") or {}).get(_CA_KEY) or ""
+    text = (raw.get("data") or {}).get("client-ca-file") or ""
     if not isinstance(text, str):
-        raise TypeError(f"{_CA_KEY} is not text")
+        raise TypeError("client-ca-file is not text")
     return text
