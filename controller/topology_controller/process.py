@@ -61,7 +61,12 @@ class Options(argparse.Namespace):
         self.lease = self._lease()
         self.address = _address("--bind-address", self.bind_address)
         server.refuse_open_http(self.address, self.serving_cert_dir)
-        self.page = self._page() if self.page_address else None
+        self.page = _address("--page-address", self.page_address) if self.page_address else None
+        if self.page is not None and self.serving_cert_dir is None:
+            raise ValueError("--page-address goes with --serving-cert-dir: without it the page is at --bind-address")
+        if self.page is not None and not self.page.loopback:
+            why = "is not a loopback address: the page asks for no credentials, and is reached by port-forward"
+            raise ValueError(f"--page-address {self.page} {why}")
         if not self.lease_kubeconfig:
             if self.lease_namespace:
                 why = "goes with --lease-kubeconfig; without it --namespace is that of the lease"
@@ -78,15 +83,6 @@ class Options(argparse.Namespace):
     def request_timeout(self) -> float:
         """Seconds for one request: a write must end while the lease is ours, however short that was asked to be."""
         return clients.REQUEST_TIMEOUT if self.lease is None else self.lease.request_timeout
-
-    def _page(self) -> server.Address:
-        address = _address("--page-address", self.page_address)
-        if self.serving_cert_dir is None:
-            raise ValueError("--page-address goes with --serving-cert-dir: without it the page is at --bind-address")
-        if not address.loopback:
-            why = "is not a loopback address: the page asks for no credentials, and is reached by port-forward"
-            raise ValueError(f"--page-address {address} {why}")
-        return address
 
     def _lease(self) -> lease.LeaseTiming | None:
         figures = [self.lease_duration, self.renew_deadline, self.retry_period]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # Seconds for a credential plugin, which may ask for a login; between two runs of one, at least.
 PLUGIN_TIMEOUT, PLUGIN_PERIOD = 300.0, 10.0
+_NOTHING = functools.partial(asyncio.sleep, 0)  # what the account of a pod reads again: it has files only
 # Seconds between two reads of a token file: the kubelet leaves ten minutes between a new token and the old one's end.
 _TOKEN_PERIOD = 60.0
 DATA = {  # Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead
@@ -104,18 +106,13 @@ class Acting:
         return f"{self.user} in {', '.join(self.groups)}" if self.groups else self.user
 
 
-async def _nothing_to_read() -> None:
-    """The service account of a pod has files only, which are read where they are used."""
-
-
 @dataclass(slots=True)
 class Extras:
     """What a Configuration has no field for; `certificates` are PEM by the field that would name their file."""
 
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     acting: Acting | None = None
-    read_again: Callable[[], Awaitable[None]] = _nothing_to_read
-    """Takes over a kubeconfig that has changed. Raises ConfigError."""
+    read_again: Callable[[], Awaitable[None]] = _NOTHING  # takes over a kubeconfig that has changed, or ConfigError
 
 
 def extras(configuration: Configuration) -> Extras:
