@@ -221,8 +221,7 @@ class ExecPlugin:
 
     async def refresh(self, configuration: Configuration) -> None:
         """Run the program and use what it prints. Raises UnusableError; TimeoutError after 5 minutes."""
-        # Meanwhile other requests go on with what there is.
-        self._ask_again = float("inf")
+        self._ask_again = float("inf")  # meanwhile other requests go on with what there is
         try:
             async with asyncio.timeout(PLUGIN_TIMEOUT):
                 status = await self._run()

@@ -91,8 +91,7 @@ class Sight:
     """A lease as this process saw it last, and for how long it has not changed, by our own clock."""
 
     def __init__(self) -> None:
-        # None where there is no such lease; the holder is "" when it was free.
-        self.spec: Raw | None = None
+        self.spec: Raw | None = None  # None where there is no such lease; the holder is "" when it was free
         self.holder = ""
         self.version = ""
         self._since = 0.0

@@ -62,8 +62,7 @@ class Reflector(Generic[T]):
         timing: watch.Timing | None = None,
     ) -> None:
         self.selection = selection
-        # Unix time of the last sign of life from the server; 0 before the first.
-        self.last_activity = 0.0
+        self.last_activity = 0.0  # Unix time of the last sign of life from the server; 0 before the first
         self._client = client
         self._reduce, self._malformed = reduce, malformed
         self._on_change, self._on_restored = on_change, on_restored
@@ -71,14 +70,12 @@ class Reflector(Generic[T]):
         self._entries: dict[watch.Key, watch.Entry[T]] = {}
         # When (loop time) answers to our own writes came that the watch has not confirmed.
         self._own: dict[watch.Key, float] = {}
-        # The newest version that this store has given.
-        self._newest = ""
+        self._newest = ""  # the newest version that this store has given
         self._deleted: dict[watch.Key, str] = {}
         # The version that the watch has come to; that of a live list which is ahead of it, while it is.
         self._version = ""
         self._ahead = ""
-        # How often what is kept has been written: the same number is the same store, versions included.
-        self.steps = 0
+        self.steps = 0  # how often what is kept has been written: the same number is the same store, versions included
         self._synced, self._served = False, True
         self.error: errors.KubeError | None = None
         self._since = self._trouble_since = 0.0

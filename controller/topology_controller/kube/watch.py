@@ -36,8 +36,7 @@ R = TypeVar("R")
 class Timing:
     """All figures of a watch, in seconds."""
 
-    # How long the server is asked to keep a watch open.
-    shortest: float = 45 * 60.0
+    shortest: float = 45 * 60.0  # how long the server is asked to keep a watch open
     longest: float = 60 * 60.0
     silence: float = 150.0  # a peer that sends no byte for so long is dead (a bookmark comes about once a minute)
     first: float = 1.0  # and `cap`: the pauses after failures

@@ -66,8 +66,7 @@ class Watches:
         self._lease_moved: float | None = None
         self._lease_still: asyncio.TimerHandle | None = None
         self._news = asyncio.Event()
-        # While the answer to a write of ours is taken in: who wrote knows what follows from it.
-        self._answered = False
+        self._answered = False  # while the answer to a write of ours is taken in: who wrote knows what follows from it
         self._unseen_since: float | None = None
         # Everything as it was assembled last; None once a watch has brought something.
         self._kept: facts.Facts | None = None

@@ -100,8 +100,7 @@ class Connection(web.RequestHandler):
 
     __slots__ = ("_busy", "_limits", "_received", "_silence", "_wire", "ended")
     _silence: asyncio.TimerHandle
-    # aiohttp forgets its own `transport` before everything is sent.
-    _wire: asyncio.Transport
+    _wire: asyncio.Transport  # aiohttp forgets its own `transport` before everything is sent
 
     def __init__(self, manager: web.Server, limits: Limits) -> None:
         loop = asyncio.get_running_loop()
@@ -234,8 +233,7 @@ class Server:
         refuse_open_http(address, security)
         self._address, self._security, self._limits = address, security, limits
         self._routes = list(routes)
-        # The connections, each with its source.
-        self._open: dict[asyncio.Task[None], str] = {}
+        self._open: dict[asyncio.Task[None], str] = {}  # the connections, each with its source
         self._socket: socket.socket
         self._runner: web.AppRunner
         self._met: set[type[Exception]] = set()
