@@ -131,15 +131,11 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         follow = logs.follow if options.log_level is None and options.v is None else None
         settings = configured.Current(options.config, transitions, log_level=follow)
         etcd = _etcd(options, transitions, measured)
-        watched = await stack.enter_async_context(
-            watches.Watches(
-                client,
-                work.add,
-                sources=(*catalog.watched(transitions), catalog.acceptances(options.namespace)),
-                etcd=None if etcd is None else etcd.poll(),
-                on_restored=measured.restored,
-            )
+        sources = (*catalog.watched(transitions), catalog.acceptances(options.namespace))
+        seen = watches.Watches(
+            client, work.add, sources=sources, etcd=etcd and etcd.poll(), on_restored=measured.restored
         )
+        watched = await stack.enter_async_context(seen)
         shown = view.Latest()
         settings.changed = work.add
         runbooks = _set(vocabulary.RUNBOOKS_VARIABLE)

@@ -166,21 +166,14 @@ class Client(transport.Transport):
         """Open one watch; what is entered yields (type, object). Raises TimedOut after `read_timeout` s of silence."""
         resource = selection.resource
         kinds = _kinds(resource, "", metadata_only=selection.metadata_only)
-        query = (
-            ("watch", "true"),
-            ("resourceVersion", resource_version),
-            ("allowWatchBookmarks", "true"),
-            ("timeoutSeconds", str(max(1, round(timeout_seconds)))),
-            *_selectors(selection.label_selector, selection.field_selector),
-        )
+        asked = (("watch", "true"), ("resourceVersion", resource_version), ("allowWatchBookmarks", "true"))
+        ends = ("timeoutSeconds", str(max(1, round(timeout_seconds))))
+        query = (*asked, ends, *_selectors(selection.label_selector, selection.field_selector))
         path = resource.path(selection.namespace)
-        return self.stream(
-            errors.Request("watch", resource, selection.namespace, selection.name, kinds, path, query),
-            start=self.request_timeout,
-            silence=read_timeout,
-            # The server ends a watch at timeoutSeconds; one that goes on long after is not to be trusted.
-            longest=max(1.0, timeout_seconds) + read_timeout,
-        )
+        request = errors.Request("watch", resource, selection.namespace, selection.name, kinds, path, query)
+        # The server ends a watch at timeoutSeconds; one that goes on long after is not to be trusted.
+        longest = max(1.0, timeout_seconds) + read_timeout
+        return self.stream(request, start=self.request_timeout, silence=read_timeout, longest=longest)
 
     async def _ask(
         self, verb: str, resource: resources.Resource, name: str | None, body: Raw | None, options: Options

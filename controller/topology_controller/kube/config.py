@@ -127,12 +127,8 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path 
     token_file = credentials.TokenFile(folder / "token")
     source = f"service account in {folder}"
     try:
-        library().config.load_incluster_config(
-            client_configuration=configuration,
-            token_filename=str(folder / "token"),
-            cert_filename=str(folder / "ca.crt"),
-            environ=environ,
-        )
+        files = {"token_filename": str(folder / "token"), "cert_filename": str(folder / "ca.crt")}
+        library().config.load_incluster_config(configuration, environ=environ, **files)
     except (library().config.ConfigException, OSError, ValueError) as error:
         raise ConfigError(source, str(error)) from error
     token_file(configuration)
@@ -272,12 +268,9 @@ async def _fill(
             # By default an entry is named by all that is in it, in errors too, and that may be a password.
             entry.name = f"{part}[name={entry.safe_get('name')}]"
     _check_context(merger.config.value, context, override)
+    # A login by OpenID Connect gets a new refresh token each time, and the one before is invalid then.
     loader = reader.KubeConfigLoader(
-        config_dict=merger.config,
-        active_context=context,
-        config_base_path=None,
-        # A login by OpenID Connect gets a new refresh token each time, and the one before is invalid then.
-        config_persister=merger.save_changes,
+        merger.config, context, config_base_path=None, config_persister=merger.save_changes
     )
     cluster, user = loader._cluster, loader._user  # noqa: SLF001 - no other way keeps keys out of files
     if user is None:

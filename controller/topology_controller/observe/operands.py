@@ -84,15 +84,10 @@ class Workload:
 
 def workload(raw: Raw) -> Workload:
     """Deployment or StatefulSet (apps/v1)."""
-    return Workload(
-        generation=fields.whole(raw, "metadata.generation"),
-        observed=fields.observed(raw),
-        # As the API server defaults it.
-        wanted=fields.whole(raw, "spec.replicas", 1),
-        updated=fields.whole(raw, "status.updatedReplicas"),
-        ready=fields.whole(raw, "status.readyReplicas"),
-        available=fields.whole(raw, "status.availableReplicas"),
-    )
+    generation, observed = fields.whole(raw, "metadata.generation"), fields.observed(raw)
+    wanted = fields.whole(raw, "spec.replicas", 1)  # as the API server defaults it
+    counts = [fields.whole(raw, f"status.{which}Replicas") for which in ("updated", "ready", "available")]
+    return Workload(generation, observed, wanted, *counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +125,9 @@ def static_pods(raw: Raw) -> StaticPods:
         )
         for entry in fields.items(raw, "status.nodeStatuses")
     )
-    return StaticPods(
-        latest=fields.whole(raw, "status.latestAvailableRevision"),
-        nodes=tuple(sorted(revisions, key=lambda revision: revision.node)),
-        observed_time=_observed_time(raw),
-        observed_single=_observed_single(raw),
-    )
+    latest = fields.whole(raw, "status.latestAvailableRevision")
+    by_node = tuple(sorted(revisions, key=lambda revision: revision.node))
+    return StaticPods(latest, by_node, _observed_time(raw), _observed_single(raw))
 
 
 def _observed_time(raw: Raw) -> datetime | None:

@@ -196,12 +196,9 @@ def _identity(status: dict[str, Any]) -> Identity | None:
         return None
     extra = user.get("extra")
     pairs = extra.items() if isinstance(extra, dict) else ()
-    return Identity(
-        name,
-        str(user.get("uid") or ""),
-        tuple(str(group) for group in user.get("groups") or ()),
-        tuple(sorted((str(key), tuple(str(value) for value in values or ())) for key, values in pairs)),
-    )
+    groups = tuple(str(group) for group in user.get("groups") or ())
+    further = tuple(sorted((str(key), tuple(str(value) for value in values or ())) for key, values in pairs))
+    return Identity(name, str(user.get("uid") or ""), groups, further)
 
 
 def certified(certificate: dict[str, Any] | None) -> Identity | None:
