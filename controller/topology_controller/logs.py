@@ -223,7 +223,6 @@ class _Descriptor(logging.Handler):
         self._descriptor = descriptor
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
         data = f"{record.getMessage()}\n".encode(errors="backslashreplace")
         with contextlib.suppress(OSError):
             while data:

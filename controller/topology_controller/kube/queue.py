@@ -40,29 +40,20 @@ class Backoff:
         self.failures = 0
 
 
-class Observer(Protocol):
-    """Takes what the `workqueue_*` metrics of controllers show."""
+class _Observer(Protocol):
+    """Takes what the `workqueue_*` metrics of controllers show; times in seconds."""
 
-    def depth(self, waiting: int) -> None:
-        """Note how many deliveries are waiting: 0 or 1."""
-
-    def added(self) -> None:
-        """Count an addition that was not coalesced."""
-
-    def delivered(self, waited: float) -> None:
-        """Note how long a delivery has waited."""
-
-    def worked(self, seconds: float) -> None:
-        """Note how long the work took."""
-
-    def retried(self) -> None:
-        """Count a failure."""
+    def depth(self, waiting: int) -> None: ...
+    def added(self) -> None: ...
+    def delivered(self, waited: float) -> None: ...
+    def worked(self, seconds: float) -> None: ...
+    def retried(self) -> None: ...
 
 
 class WorkQueue:
     """A queue for one worker and one key. `working_since` is a loop time, None between two deliveries."""
 
-    def __init__(self, observer: Observer, *, backoff: Backoff | None = None) -> None:
+    def __init__(self, observer: _Observer, *, backoff: Backoff | None = None) -> None:
         self.working_since: float | None = None
         self._observer = observer
         self._backoff = backoff or Backoff(first=1.0, cap=60.0)

@@ -208,15 +208,8 @@ class Installed:
 
 
 Fact: TypeAlias = T | Unobserved
-Operand: TypeAlias = (
-    Workload
-    | StaticPods
-    | DisruptionBudget
-    | Managed
-    | IngressController
-    | SingleNodeSetting
-    | tuple[SingleNodeSetting | Unobserved, ...]
-)
+_One: TypeAlias = Workload | StaticPods | DisruptionBudget | Managed | IngressController | SingleNodeSetting
+Operand: TypeAlias = _One | tuple[SingleNodeSetting | Unobserved, ...]
 NO_ETCD_ACCESS = Unobserved(
     "the members of etcd",
     "no certificates were given. Start the operator with --etcd-cert-dir, or take the check out of the definition",

@@ -41,10 +41,7 @@ class Members:
     ) -> None:
         self._folder, self._endpoints = folders.Folder(folder), endpoints
         self._budget, self._observer = budget, observer
-
-    def poll(self) -> Poll:
-        """Return a poll that asks again and again."""
-        return Poll(self)
+        self.poll = Poll(self)
 
     async def read(self, published: facts.Fact[facts.EtcdEndpoints]) -> facts.Fact[facts.EtcdMembers]:
         """Ask every member now. Whatever goes wrong becomes the fact."""

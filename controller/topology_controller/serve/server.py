@@ -70,7 +70,7 @@ class Limits:
 DEFAULT = Limits()
 
 
-def last(status: int) -> bytes:
+def _ending(status: int) -> bytes:
     """Return a whole response that says its status and nothing else, and ends the connection."""
     phrase = http.HTTPStatus(status).phrase
     body = f"{phrase}\n".lower()
@@ -79,23 +79,22 @@ def last(status: int) -> bytes:
     return f"HTTP/1.1 {status} {phrase}\r\n{head}\r\n{body}".encode("ascii")
 
 
-class Last(web.Response):
-    """`last`, as aiohttp's protocol sends a response."""
+class _Last(web.Response):
+    """`_ending`, as aiohttp's protocol sends a response."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status=status)
         self.force_close()
 
     async def prepare(self, request: web.BaseRequest) -> abc.AbstractStreamWriter:
-        """Send all of it."""
-        await request.writer.write(last(self.status))
+        await request.writer.write(_ending(self.status))
         return request.writer
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Send nothing more."""
+        pass
 
 
-class Connection(web.RequestHandler):
+class _Connection(web.RequestHandler):
     """aiohttp's protocol of one client. `ended` is done when it has lost its connection."""
 
     __slots__ = ("_busy", "_limits", "_received", "_silence", "_wire", "ended")
@@ -125,7 +124,6 @@ class Connection(web.RequestHandler):
         self._silence.cancel()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to serve: the handshake is done."""
         super().connection_made(transport)
         self._wire = transport = cast("asyncio.Transport", transport)
         self._silence = asyncio.get_running_loop().call_later(self._limits.silent, transport.abort)
@@ -140,11 +138,10 @@ class Connection(web.RequestHandler):
         elif self._busy:
             self._wire.abort()
         else:
-            self._wire.write(last(431))
+            self._wire.write(_ending(431))
             self._wire.close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """End."""
         self._silence.cancel()
         super().connection_lost(exc)
         if not self.ended.done():
@@ -165,13 +162,13 @@ class Connection(web.RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("a response was begun")
         self.log_exception("not answered as a request: %s", type(exc).__name__)
-        return Last(status)
+        return _Last(status)
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Send a response; one that aiohttp has made in front of the application (of Expect) says no more either."""
-        shown = Last(resp.status) if isinstance(resp, web.HTTPException) else resp
+        shown = _Last(resp.status) if isinstance(resp, web.HTTPException) else resp
         return await super().finish_response(request, shown, start_time)
 
 
@@ -287,7 +284,7 @@ class Server:
     async def _connect(self, accepted: socket.socket) -> None:
         """Hand a client over to aiohttp after its handshake, and wait until it has left."""
         loop = asyncio.get_running_loop()
-        connection = Connection(cast("web.Server", self._runner.server), self._limits)
+        connection = _Connection(cast("web.Server", self._runner.server), self._limits)
         secure: dict[str, Any] = {}
         if self._security is not None:
             times = {"ssl_handshake_timeout": self._limits.silent, "ssl_shutdown_timeout": self._limits.closing}
@@ -312,7 +309,7 @@ class Server:
     async def _respond(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Respond in time, whatever happens; details of a bug are in the log alone."""
         streaming = authn.route_path(request) == "/events"
-        connection = cast("Connection", request.protocol)
+        connection = cast("_Connection", request.protocol)
         connection.turn(busy=True)
         try:
             async with asyncio.timeout(self._limits.stream if streaming else self._limits.request):
@@ -343,7 +340,7 @@ class Server:
         # HTTP/0.9 has no head, and HTTP/1.0 no chunks: a proxy would see the end elsewhere (RFC 9112, 6.1).
         old = request.version < aiohttp.HttpVersion11
         if old and (request.version < aiohttp.HttpVersion10 or "Transfer-Encoding" in request.headers):
-            return Last(400)
+            return _Last(400)
         if _from_elsewhere(request):
             return web.Response(status=403, text="a browser sends this for another site: open the address by itself\n")
         if self._security is not None:
