@@ -92,8 +92,8 @@ class Sight:
 
     def __init__(self) -> None:
         self.spec: Raw | None = None  # None where there is no such lease; the holder is "" when it was free
-        self.holder = ""
-        self.version = ""
+        self.holder = self.version = ""
+        self.renewed = ""  # when, as its holder wrote it: MicroTime, so that the text compares as the time does
         self._since = 0.0
         # What it was when it was put back to an earlier state, and when that was seen.
         self._undone: tuple[Raw, float] | None = None
@@ -101,24 +101,19 @@ class Sight:
     def see(self, raw: Raw | None, now: float) -> None:
         """Remember a lease, None for one that does not exist."""
         if raw is None:
-            self.spec, self.holder = None, ""
+            self.spec, self.holder, self.renewed = None, "", ""
             return
         spec = raw.get("spec")
         spec = spec if isinstance(spec, dict) else {}
-        holder = spec.get("holderIdentity")
+        texts = (spec.get("holderIdentity"), spec.get("renewTime"))
+        holder, renewed = (text if isinstance(text, str) else "" for text in texts)
         version = str(raw.get("metadata", {}).get("resourceVersion", ""))
-        renewed = _renewed(spec)
         back = resources.is_older(version, self.version) or "" < renewed < self.renewed
         if back and self.spec is not None and self.holder:
             self._undone = self.spec, now
-        self.holder, self.version = holder if isinstance(holder, str) else "", version
+        self.holder, self.version, self.renewed = holder, version, renewed
         if spec != self.spec:
             self.spec, self._since = spec, now
-
-    @property
-    def renewed(self) -> str:
-        """When it was renewed, as its holder wrote it: MicroTime, so that the text compares as the time does."""
-        return _renewed(self.spec or {})
 
     def free_in(self, now: float, default: int) -> float:
         """Return in how many seconds others may take it; 0: now. `default` is its duration where it names none."""
@@ -128,11 +123,6 @@ class Sight:
         if self._undone is not None:
             held.append(self._undone)
         return max(0.0, *(since + _lasting(spec, default) - now for spec, since in held), 0.0)
-
-
-def _renewed(spec: Raw) -> str:
-    renewed = spec.get("renewTime")
-    return renewed if isinstance(renewed, str) else ""
 
 
 def _lasting(spec: Raw, default: int) -> float:
@@ -178,11 +168,6 @@ class Elector:
         # What we last wrote as the time of a renewal, and whether a write has begun that was not answered.
         self._renewed, self._unsure = "", False
         self._held_until = float("-inf")
-
-    @property
-    def holder(self) -> str:
-        """Who held the lease when we last looked; "" when it was free."""
-        return self._seen.holder
 
     def adopt(self, timing: LeaseTiming) -> None:
         """Renew with other figures, at once where they differ. Those in force stay until that has succeeded."""
@@ -230,8 +215,8 @@ class Elector:
                     _LOG.warning("waiting for the lease: %(error)s; trying again", {"error": error})
                 await asyncio.sleep(backoff.next(error.retry_after))
                 continue
-            if self.holder != waited_for:
-                waited_for = self.holder
+            if self._seen.holder != waited_for:
+                waited_for = self._seen.holder
                 about = {"object": self._described, "holder": waited_for}
                 _LOG.info("%(object)s is held by %(holder)s: waiting until it is free", about)
             backoff.reset()
@@ -241,7 +226,9 @@ class Elector:
 
     def _free_in(self) -> float:
         """Return in how many seconds what we saw may be taken; 0: now."""
-        ours = self.holder == self._identity or bool(self._pod and self.holder.rpartition("_")[0] == self._pod)
+        ours = self._seen.holder == self._identity or bool(
+            self._pod and self._seen.holder.rpartition("_")[0] == self._pod
+        )
         return 0.0 if ours else self._seen.free_in(self._now(), math.ceil(self._adopted.duration))
 
     async def _hold(self) -> None:
@@ -274,8 +261,8 @@ class Elector:
         except (errors.Conflict, errors.NotFound, errors.AlreadyExists):
             # Changed by a new holder, by an administrator, or by a write of ours whose answer was lost.
             restored = await self._look()
-            if self.holder not in {"", self._identity} and not restored:
-                raise LeaseLost(f"lost {self._described}: {self.holder} holds it") from None
+            if self._seen.holder not in {"", self._identity} and not restored:
+                raise LeaseLost(f"lost {self._described}: {self._seen.holder} holds it") from None
             await self._claim()
 
     async def _look(self) -> bool:
@@ -316,7 +303,7 @@ class Elector:
 
     async def _write(self, holder: str, duration: int, seconds: float) -> Raw:
         now, before = micro_time(self._utcnow()), self._seen.spec or {}
-        acquired = before.get("acquireTime") if holder == self.holder else None
+        acquired = before.get("acquireTime") if holder == self._seen.holder else None
         transitions = before.get("leaseTransitions")
         if not isinstance(transitions, int) or not 0 <= transitions < _MOST_TRANSITIONS:
             transitions = 0
@@ -325,7 +312,7 @@ class Elector:
             "leaseDurationSeconds": duration,
             "acquireTime": acquired if isinstance(acquired, str) else now,
             "renewTime": now,
-            "leaseTransitions": transitions + (self._seen.spec is not None and holder not in {"", self.holder}),
+            "leaseTransitions": transitions + (self._seen.spec is not None and holder not in {"", self._seen.holder}),
         }
         metadata = {"name": self._name, "namespace": self._namespace}
         body: Raw = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
@@ -349,7 +336,7 @@ class Elector:
                     # A write of ours may have been cut off: whether it happened decides which version is released.
                     if self._unsure or self._seen.spec is None:
                         await self._look()
-                    if self._seen.spec is None or self.holder != self._identity:
+                    if self._seen.spec is None or self._seen.holder != self._identity:
                         break
                     try:
                         await self._write("", 1, _RELEASE)
