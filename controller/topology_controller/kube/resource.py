@@ -65,19 +65,15 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a list or a watch is about; `name` is a field selector, which access rules with resource names allow.
-
-    `metadata_only` asks for PartialObjectMetadata, `page` is in objects. `optional`: a server without this kind has
-    none of these objects.
-    """
+    """What a list or a watch is about; `name` is a field selector, which access rules with resource names allow."""
 
     resource: Resource
     namespace: str | None = None
     name: str | None = None
     label_selector: str | None = None
-    metadata_only: bool = False
-    page: int = 100
-    optional: bool = False
+    metadata_only: bool = False  # asks for PartialObjectMetadata
+    page: int = 100  # objects
+    optional: bool = False  # a server without this kind has none of these objects
 
     @property
     def field_selector(self) -> str | None:

@@ -5,10 +5,9 @@ goes on from the last version. A version that the server no longer keeps (410), 
 list. The pause grows with every failure, and shrinks only after a stretch of health: a server that answers 200 and
 hangs up is in as much trouble as one that answers 503.
 
-kube-apiserver opens a watch from a version of the future, which is left over where etcd was restored from a backup, and
-is silent. So a watch that is opened again is followed by a list of one object, whose version is that of the store: a
-list without a version is never served from behind. Where only one object is watched that list comes first: the store's
-versions may have grown past ours again since it was restored, and the object's own has not.
+kube-apiserver opens a watch from a version of the future, left over where etcd was restored from a backup, and is
+silent. So a watch that is opened again is followed by a list of one object, whose version is that of the store. Where
+only one object is watched that list comes first: the store's versions may have grown past ours, the object's has not.
 """
 
 from __future__ import annotations

@@ -52,14 +52,10 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node with the label `node-role.kubernetes.io/control-plane`, or a worker (`worker`).
-
-    `master`: labelled so with an empty value, as operators select it. `labels` (key=value) are those of a worker with
-    taints. `pressure`: conditions of lack that are True. `free_memory` and `free_storage` are `status.allocatable`.
-    """
+    """A node with the label `node-role.kubernetes.io/control-plane`, or a worker (`worker`)."""
 
     name: str
-    master: bool
+    master: bool  # labelled so with an empty value, as operators select it
     worker: bool
     ready: str
     cordoned: bool
@@ -67,13 +63,13 @@ class Node:
     kubelet_version: str | None = None
     cpus: float | None = None
     memory: float | None = None
-    free_memory: float | None = None
+    free_memory: float | None = None  # as `free_storage` what the kubelet leaves to pods (`status.allocatable`)
     free_storage: float | None = None
     addresses: tuple[str, ...] = ()
     taints: tuple[Taint, ...] = ()
     observed_topology: str | None = None  # by which the machine config daemon goes
-    pressure: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
+    pressure: tuple[str, ...] = ()  # conditions of lack that are True
+    labels: tuple[str, ...] = ()  # key=value, of a worker with taints
     master_has_value: bool = False
 
 

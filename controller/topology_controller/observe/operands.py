@@ -102,16 +102,12 @@ class NodeRevision:
 
 @dataclass(frozen=True, slots=True)
 class StaticPods:
-    """Revisions of the static pods that an operator installs on every control-plane node, sorted by node.
-
-    `observed_time`: when spec.observedConfig was last written, None: with the object, or not known. `observed_single`:
-    does it belong to a single node (kube-apiserver)? None: not known.
-    """
+    """Revisions of the static pods that an operator installs on every control-plane node, sorted by node."""
 
     latest: int
     nodes: tuple[NodeRevision, ...]
-    observed_time: datetime | None = None
-    observed_single: bool | None = None
+    observed_time: datetime | None = None  # when spec.observedConfig was last written; None: with the object, not known
+    observed_single: bool | None = None  # does that belong to a single node (kube-apiserver)? None: not known
 
 
 def static_pods(raw: Raw) -> StaticPods:

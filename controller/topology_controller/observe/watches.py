@@ -1,9 +1,8 @@
 """Keeps the facts current: the idle watches always, the others (`sources`) while a request is open.
 
-Each source is one reflector, which calls `on_change` when a fact differs. A watch that has been in trouble for longer
-than its grace is no longer believed: its facts become `Unobserved`. One that is in trouble right now is named in
-`Facts.disturbed`, so that nothing is called finished from old news; accepted checks are no evidence, and disturb
-nothing. etcd's members (`members`) are asked again and again while that is wanted.
+A watch that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One
+that is in trouble right now is named in `Facts.disturbed`, so that nothing is called finished from old news; accepted
+checks are no evidence, and disturb nothing. etcd's members (`members`) are asked again and again while that is wanted.
 
 Where a list, or our own lease, shows that the API server's store was put back to an earlier state, `restored` is set:
 what is known may never have happened, and `read_anew` forgets all of it. Whether the holder of the etcd operator's

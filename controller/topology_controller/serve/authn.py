@@ -88,18 +88,16 @@ class Cache(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds for which reviews are believed (`known`, `unknown`: tokens; `yes`, `no`: access), and the bounds.
-
-    A review may take `answer`; `at_once` are under way, `rate` a second (`burst` in a moment) are about what was not
-    good before: any client makes this process ask, and the API server allots it one share, the lease's included.
-    """
+    """Seconds for which reviews of tokens (`known`, `unknown`) and access are believed, and the bounds."""
 
     known: float = 60.0
     unknown: float = 10.0
     yes: float = 300.0
     no: float = 30.0
-    answer: float = 10.0
+    answer: float = 10.0  # for one review
     at_once: int = 4
+    # Reviews a second, and in a moment, of what was not good before: any client makes this process ask, and the API
+    # server allots it one share, the lease's included.
     rate: float = 10.0
     burst: int = 20
 
