@@ -25,7 +25,6 @@ from typing import Any
 from . import terminal
 
 _LOG = logging.getLogger(__name__)
-FORMATS = ("text", "json")
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 DEFAULT = "info"
 _VERBOSITY = (logging.WARNING, logging.INFO, logging.DEBUG, terminal.REQUESTS)
@@ -52,7 +51,7 @@ def level(named: str | None, verbosity: int | None) -> int:
 
 
 def set_up(level_: int, form: str) -> None:
-    """Log to stderr from now on, in one of FORMATS; what was set up before is replaced."""
+    """Log to stderr from now on, in form text or json; what was set up before is replaced."""
     try:
         handler: logging.Handler = Stderr(sys.stderr.fileno())
     except (AttributeError, OSError, ValueError):
