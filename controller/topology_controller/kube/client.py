@@ -75,8 +75,7 @@ class Client(transport.Transport):
     """A connection to one API server; use it with `async with`, which raises ConfigError for unusable certificates.
 
     `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `extra_headers` (name, value)
-    go with every request; without any, those of the user in whose name the kubeconfig acts. Raises the classes in
-    `errors`.
+    go with every request; without any, those of the user in whose name the kubeconfig acts.
     """
 
     def __init__(  # noqa: PLR0913 - where to, who asks, and how

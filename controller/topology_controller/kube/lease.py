@@ -40,7 +40,7 @@ _MOST_TRANSITIONS = 2**31 - 1
 _RELEASE, _LONGEST_CALL, _SHORTEST_CALL = 5.0, 10.0, 1.0
 # Seconds between attempts while the API server does not answer, at most: half a minute after it does we lead.
 _LONGEST_PAUSE = 20.0
-_MOMENT = 0.001  # Seconds: timers are not exact, and no request is answered in less
+_MOMENT = 0.001  # seconds: timers are not exact, and no request is answered in less
 _JITTER = 1.2  # how much longer than the pause between renewals the deadline must be; client-go's rule
 
 
@@ -226,9 +226,8 @@ class Elector:
 
     def _free_in(self) -> float:
         """Return in how many seconds what we saw may be taken; 0: now."""
-        ours = self._seen.holder == self._identity or bool(
-            self._pod and self._seen.holder.rpartition("_")[0] == self._pod
-        )
+        holder = self._seen.holder
+        ours = holder == self._identity or bool(self._pod and holder.rpartition("_")[0] == self._pod)
         return 0.0 if ours else self._seen.free_in(self._now(), math.ceil(self._adopted.duration))
 
     async def _hold(self) -> None:
