@@ -113,8 +113,7 @@ def timing_for(control_plane: str) -> lease.LeaseTiming:
 async def run(options: Options, transitions: load.Transitions) -> None:
     """Run until cancelled, or until SIGTERM or SIGINT.
 
-    Raises config.ConfigError, lease.LeaseLost, placement.SameClusterError, placement.ReplacedError, and OSError for an
-    address that is taken or a certificate that cannot be used.
+    Raises config.ConfigError, lease.LeaseLost, placement.SameClusterError, placement.ReplacedError and OSError.
     """
     sslproto.SSLProtocol.max_size = _TLS_BUFFER
     stop = asyncio.Event()

@@ -58,10 +58,9 @@ class ConfigError(Exception):
 
 @functools.cache
 def library() -> Any:
-    """Return kubernetes_asyncio with the modules that we use, imported on the first call, without its 755 models.
+    """Return kubernetes_asyncio without the 755 models that its `__init__` modules load, which are 30 MiB.
 
-    Whatever is imported of it, its `__init__` modules load every model and API: 30 MiB. So empty packages that know
-    where their files are stand in their place. Where it is made otherwise the ordinary import is used.
+    Empty packages that know where their files are stand in their place; else the ordinary import is used.
     """
     if _ROOT not in sys.modules:
         try:

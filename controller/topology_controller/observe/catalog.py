@@ -103,13 +103,9 @@ class Source:
 
 def _enough_workers(read: Sequence[Any]) -> bool:
     """Are there so many without any flaw that the others need not be read? A taint may be tolerated, or not."""
-    flawless = (
-        isinstance(node, facts.Node)
-        and node.ready == "True"
-        and not (node.cordoned or node.deleting or node.pressure or node.taints)
-        for node in read
-    )
-    return sum(flawless) >= model.MOST_ASKED_FOR
+    ready = [node for node in read if isinstance(node, facts.Node) and node.ready == "True"]
+    flaws = [node.cordoned or node.deleting or node.pressure or node.taints for node in ready]
+    return sum(not flaw for flaw in flaws) >= model.MOST_ASKED_FOR
 
 
 def _one(resource: Resource, name: str, **more: Any) -> Selection:
