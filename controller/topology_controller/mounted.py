@@ -44,7 +44,7 @@ def read(folder: pathlib.Path, *names: str, largest: int = LARGEST) -> tuple[byt
     """
     for _ in range(3):
         place = _set(folder)
-        failure, contents = None, ()
+        failure = None
         try:
             contents = tuple(_content(place / name, folder / name, largest) for name in names)
         except MountedFileError as error:

@@ -132,7 +132,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         etcd = _etcd(options, transitions, measured)
         sources = (*catalog.watched(transitions), catalog.acceptances(options.namespace))
         seen = watches.Watches(
-            client, work.add, sources=sources, etcd=etcd and etcd.poll, on_restored=measured.restored
+            client, work.add, sources=sources, etcd=None if etcd is None else etcd.poll, on_restored=measured.restored
         )
         watched = await stack.enter_async_context(seen)
         shown = view.Latest()

@@ -227,9 +227,10 @@ class _Loader(yaml.SafeLoader):
 def _check(paths: str) -> None:
     """Raise ConfigError for the first bad file of a list, as KUBECONFIG has it. Not all of them have to exist."""
     files = [pathlib.Path(path).expanduser() for path in paths.split(os.pathsep) if path]
-    for file, problem in [(file, _problem(file)) for file in files if file.exists()] or [(paths, "no such file")]:
+    problems = [(str(file), _problem(file)) for file in files if file.exists()]
+    for source, problem in problems or [(paths, "no such file")]:
         if problem:
-            raise ConfigError(str(file), problem)
+            raise ConfigError(source, problem)
 
 
 def _problem(file: pathlib.Path) -> str:

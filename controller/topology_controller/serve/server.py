@@ -106,7 +106,7 @@ class _Connection(web.RequestHandler):
         super().__init__(
             manager,
             loop=loop,
-            access_log=None,
+            access_log=None,  # type: ignore[arg-type]  # what its stub does not say: None is no log
             auto_decompress=False,
             keepalive_timeout=limits.keep_alive,
             lingering_time=limits.closing,
