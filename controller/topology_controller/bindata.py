@@ -1,7 +1,7 @@
 """Where the files are: the definition of the API, transitions, operands, manifests.
 
 In a checkout they stand in `bindata/` beside the source folders; the wheel carries the same folder inside the package,
-and the image of it what the operator reads: transitions, operands, the page.
+and the image of it what the operator reads: transitions, operands, the page, the flags of run.
 Nothing else in the operator knows which of the two it runs from.
 """
 

@@ -1,7 +1,8 @@
 """What the operator's program does in a cluster, `run` and `version`: argument parsing and wiring only.
 
-`topology_deploy.cli` adds what prepares a cluster, by the same `perform`. Everything heavy is imported by the command
-that needs it. Exit codes: 0 stopped on request, 1 failed, 2 bad usage (also a bad transition file), 3 lost the lease.
+`topology_deploy.cli` adds what prepares a cluster, by the same `perform`. The flags of `run` with their help are in
+bindata/commands/run.json. Everything heavy is imported by the command that needs it. Exit codes: 0 stopped on request,
+1 failed, 2 bad usage (also a bad transition file), 3 lost the lease.
 """
 
 # ruff: noqa: PLC0415 - what only one command needs is imported by that command
@@ -10,17 +11,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import functools
 import gc
+import json
 import logging
 import pathlib
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from topology_api import vocabulary
 
-from . import logs, terminal
+from . import bindata, logs, terminal
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -84,62 +85,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _add_run(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
-    add = functools.partial(terminal.add, commands.add_parser("run", help="run the operator"))
-    add("--kubeconfig F", "default: KUBECONFIG, in-cluster, ~/.kube/config")
-    add("--context NAME", "context of the kubeconfig")
-    add("--namespace NAMESPACE", "namespace of the lease; default: %(default)s", default=vocabulary.DEFAULT_NAMESPACE)
-    add(
-        "--lease-kubeconfig F",
-        "placement elsewhere: the cluster where the lease is held and scrapers are authenticated, while "
-        "--kubeconfig leads to the one that is acted on; in-cluster: that of this pod; default: the same cluster",
-        default="",
-    )
-    add("--lease-namespace NS", "with --lease-kubeconfig: namespace of the lease", default="")
-    add("--bind-address HOST:PORT", "where probes and metrics are served; default: %(default)s", default="0.0.0.0:8443")
-    add(
-        "--page-address HOST:PORT",
-        "with --serving-cert-dir: loopback address of the status page, to be reached by port-forward; default: no "
-        "page. Without certificates it is at --bind-address",
-        default="",
-    )
-    certificates = "folder with tls.crt and tls.key; without it plain HTTP is served, on loopback only"
-    add("--serving-cert-dir D", certificates, type=pathlib.Path)
-    add("--transitions-dir D", "transition definitions; default: built in", type=pathlib.Path)
-    elect = {"action": argparse.BooleanOptionalAction, "default": True}
-    add("--leader-elect", "hold a lease while working; default: yes", **elect)
-    for words, meaning in (
-        ("--lease-duration S", "others wait so many seconds before they take over: more than the renew deadline"),
-        (
-            "--renew-deadline S",
-            "give up leading after so many seconds without a renewal, 2 or more: a request gets half",
-        ),
-        (
-            "--retry-period S",
-            "renew the lease every so many seconds: it and a request must fit into the renew deadline",
-        ),
-    ):
-        together = "the three go together; default: 137/107/26, and 270/240/60 on a single node"
-        add(words, f"{meaning}; {together}", type=float)
-    add(
-        "--settle-seconds S",
-        "overrides settleSeconds of the definitions, and how often new answers of checks are written to "
-        "Infrastructure: every S seconds instead of once a minute (tests, demos)",
-        type=_natural(" of seconds"),
-    )
-    add(
-        "--etcd-cert-dir D",
-        "folder with ca.crt, tls.crt and tls.key of an etcd client: before the change etcd's members are asked "
-        "themselves (check EtcdMembersDirect)",
-        type=pathlib.Path,
-    )
-    where = "where to ask etcd, https://HOST:PORT; default: what ConfigMap openshift-etcd/etcd-endpoints lists"
-    add("--etcd-endpoints URL[,URL...]", where, type=_endpoints, default=())
-    followed = "configuration file, followed while the operator runs; --log-level, -v and --settle-seconds win over it"
-    add("--config F", followed, type=pathlib.Path)
-    add(f"--log-level {'|'.join(logs.LEVELS)}", f"what is logged; default: {logs.DEFAULT}", default=None)
-    levels = "the same as a number: 0 warning, 2 info, 4 debug (conflicts, watches), 6 also every request"
-    add("-v --v N", levels, type=_natural())
-    add(f"--log-format {'|'.join(logs.FORMATS)}", "text as klog has it; default: text")
+    further: dict[str, dict[str, Any]] = {
+        "--namespace": {"default": vocabulary.DEFAULT_NAMESPACE},
+        "--bind-address": {"default": "0.0.0.0:8443"},
+        "--leader-elect": {"action": argparse.BooleanOptionalAction, "default": True},
+        "--settle-seconds": {"type": _natural(" of seconds")},
+        "--etcd-endpoints": {"type": _endpoints, "default": ()},
+        "--log-level": {"default": None},
+        "-v": {"type": _natural()},
+        **{flag: {"default": ""} for flag in ("--lease-kubeconfig", "--lease-namespace", "--page-address")},
+        **{flag: {"type": float} for flag in ("--lease-duration", "--renew-deadline", "--retry-period")},
+        **{f"--{of}-dir": {"type": pathlib.Path} for of in ("serving-cert", "transitions", "etcd-cert")},
+        "--config": {"type": pathlib.Path},
+    }
+    run = commands.add_parser("run", help="run the operator")
+    try:
+        flags = json.loads((bindata.root() / "commands" / "run.json").read_text(encoding="utf-8"))
+    except (bindata.BindataMissingError, OSError) as error:
+        raise CommandError(FAILED, error) from error
+    for words, text in flags.items():
+        terminal.add(run, words, text, **further.get(words.partition(" ")[0], {}))
 
 
 def _natural(of: str = "") -> Callable[[str], int]:
@@ -174,7 +139,6 @@ def _run(options: argparse.Namespace) -> None:
     # What is imported stays for good: looking through it for garbage, now or later, costs a tenth of the start
     # (measured) and finds nothing.
     gc.disable()
-    from . import bindata
     from .definitions import load
     from .kube import lease
 
@@ -184,15 +148,13 @@ def _run(options: argparse.Namespace) -> None:
         transitions = load.load(folder, members_directly=options.etcd_cert_dir is not None)
     except load.DefinitionError as error:
         raise CommandError(USAGE, error) from error
-    except bindata.BindataMissingError as error:
-        raise CommandError(FAILED, error) from error
-    from . import process, run_options
+    from . import process
     from .kube import config, placement
 
     gc.enable()
     gc.freeze()
     try:
-        settings = run_options.Options(**vars(options))
+        settings = process.Options(**vars(options))
     except ValueError as error:
         raise CommandError(USAGE, error) from error
     try:

@@ -1,12 +1,10 @@
 """How the operator logs: to stderr, one line per message, as klog prints it or as JSON, without ever blocking the loop.
 
-A message is a sentence with named places, and the facts by name:
-
     _LOG.info("check %(check)s is %(status)s: %(message)s", {"check": name, "status": status, "message": message})
 
 The text line is that sentence, and what was given but is not in it follows as `name="value"`; the JSON line has the
 sentence as `msg` and every fact as a field. A value that has `fields` of its own (a `kube.errors.KubeError`) brings
-those along. Both formats get their texts from `_facts`, which makes them fit for a log (`terminal`).
+those along. `_facts` makes the texts fit for a log (`terminal`).
 """
 
 from __future__ import annotations
@@ -27,29 +25,20 @@ from typing import Any
 from . import terminal
 
 _LOG = logging.getLogger(__name__)
-FORMATS = ("text", "json")
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 DEFAULT = "info"
 _VERBOSITY = (logging.WARNING, logging.INFO, logging.DEBUG, terminal.REQUESTS)
 """Levels of -v 0, 2, 4 and 6: an odd number is the even one before it."""
 _OURS = ("topology_controller", "topology_api")
-_LONGEST_MESSAGE = 4000
-_LONGEST_VALUE = 1000
-_LONGEST_TRACE = 8000
-_LONGEST_NAME = 200
+_LONGEST_MESSAGE, _LONGEST_VALUE, _LONGEST_TRACE = 4000, 1000, 8000
 _NAMED = re.compile(r"%\((\w+)\)")
 _CORE = frozenset({"ts", "level", "logger", "msg", "exception"})
 _LETTERS = {logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "E"}
-# Lines, and seconds.
 _BACKLOG = 1000
-_AT_END = 1.0
 
 
 def level(named: str | None, verbosity: int | None) -> int:
-    """Return the level that --log-level and -v ask for together; None is a flag that was not given.
-
-    Raises ValueError when they ask for different ones.
-    """
+    """Return the level that --log-level and -v ask for; None was not given. Raises ValueError when they differ."""
     wanted = LEVELS[named or DEFAULT]
     if verbosity is None:
         return wanted
@@ -62,7 +51,7 @@ def level(named: str | None, verbosity: int | None) -> int:
 
 
 def set_up(level_: int, form: str) -> None:
-    """Log to stderr from now on, in one of FORMATS; what was set up before is replaced."""
+    """Log to stderr from now on, in form text or json; what was set up before is replaced."""
     try:
         handler: logging.Handler = Stderr(sys.stderr.fileno())
     except (AttributeError, OSError, ValueError):
@@ -75,7 +64,6 @@ def set_up(level_: int, form: str) -> None:
         old.close()
     root.addHandler(handler)
     set_level(level_)
-    logging.getLogger("aiohttp.server").addFilter(_is_ours)
     logging.captureWarnings(capture=True)
 
 
@@ -115,17 +103,8 @@ def complain(program: str, text: object) -> None:
 
 def bug(logger: logging.Logger, error: BaseException) -> None:
     """Log what should never have been raised, with its trace, once."""
-    logger.error(
-        "this is a bug, the process ends: %(kind)s: %(error)s",
-        {"kind": type(error).__name__, "error": error},
-        exc_info=error,
-    )
-
-
-def _is_ours(record: logging.LogRecord) -> bool:
-    """Drop what aiohttp logs of a request that is no HTTP: anyone can send those without end."""
-    error = record.exc_info[1] if record.exc_info else None
-    return type(error).__module__ != "aiohttp.http_exceptions"
+    fields = {"kind": type(error).__name__, "error": error}
+    logger.error("this is a bug, the process ends: %(kind)s: %(error)s", fields, exc_info=error)
 
 
 def _facts(
@@ -179,37 +158,27 @@ class Json(logging.Formatter):
 
 
 class Text(logging.Formatter):
-    """The header of klog (letter, month and day, UTC time, process, file and line), the sentence, what it leaves out.
-
-    A trace follows in lines of its own.
-    """
+    """The header of klog (letter, date, UTC time, process, file and line), the sentence, and what that leaves out."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         message, _, facts, trace = _facts(record, self)
         when = time.strftime("%m%d %H:%M:%S", time.gmtime(record.created))
-        micro = int(record.created % 1 * 1_000_000)
-        letter = _LETTERS.get(record.levelno, "I")
-        where = f"{record.filename[:_LONGEST_NAME]}:{record.lineno}"
+        when = f"{_LETTERS.get(record.levelno, 'I')}{when}.{int(record.created % 1 * 1_000_000):06d}"
         rest = "".join(f" {name}={json.dumps(value, ensure_ascii=False)}" for name, value in facts.items())
-        text = f"{letter}{when}.{micro:06d} {os.getpid():7d} {where}] {message}{rest}"
+        text = f"{when} {os.getpid():7d} {record.filename[:200]}:{record.lineno}] {message}{rest}"
         return f"{text}\n{trace}" if trace else text
 
 
 class Stderr(logging.handlers.QueueHandler):
-    """Queues lines for a thread that writes them to a file descriptor, and so never waits for its reader.
-
-    A container's stderr is a pipe: when its reader stops reading, a write blocks, and with it the loop, the lease and
-    the probes. Lines beyond the bound of the queue are lost, and the next line that fits comes after their number.
-    """
+    """Queues lines for a thread that writes them, and never waits for their reader: what is too much is counted."""
 
     def __init__(self, descriptor: int) -> None:
         self._lines: queue.Queue[Any] = queue.Queue(_BACKLOG)
         super().__init__(self._lines)
-        self._lost = 0
+        self._lost, self._listens = 0, True
         self._listener = logging.handlers.QueueListener(self._lines, _Descriptor(descriptor))
         self._listener.start()
-        self._listens = True
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         """Return a record whose message is the whole line, formatted while its facts are as they were."""
@@ -234,7 +203,7 @@ class Stderr(logging.handlers.QueueHandler):
     def flush(self) -> None:
         """Wait until everything is written, for at most a second."""
         with self._lines.all_tasks_done:
-            self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, _AT_END)
+            self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, 1.0)
 
     def close(self) -> None:
         """Flush, and end the thread unless its reader does not read. It may be called again."""
@@ -253,7 +222,6 @@ class _Descriptor(logging.Handler):
         self._descriptor = descriptor
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
         data = f"{record.getMessage()}\n".encode(errors="backslashreplace")
         with contextlib.suppress(OSError):
             while data:

@@ -1,10 +1,9 @@
 """Reads the files of a mounted volume (Secret, ConfigMap), or of a folder that is written in another way.
 
-kubelet replaces all files of a volume at once, by turning the link `..data` to another folder. So a set of files is
-read from the one folder that the link names, and once more when the link was turned meanwhile. Without the link, files
-may be seen half-written: whether they fit together is for the caller to find out.
-
-OpenSSL takes a certificate and its key from named files only: `as_file` makes them, `load_pair` loads them.
+kubelet replaces all files of a volume at once, by turning the link `..data` to another folder: a set of files is read
+from the one folder that the link names, and once more when the link was turned meanwhile. Without the link, whether
+files fit together is for the caller to find out. OpenSSL takes a certificate and its key from named files only:
+`as_file` makes them, `load_pair` loads them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LARGEST = 1024 * 1024
-_TRIES = 3
 _PLACE_IN_SOURCE = re.compile(r"\s*\(_ssl\.c:[0-9]+\)|\[[A-Z0-9_: ]+\]\s*")
 
 
@@ -40,12 +38,11 @@ class MissingFileError(MountedFileError):
 
 
 def read(folder: pathlib.Path, *names: str, largest: int = LARGEST) -> tuple[bytes, ...]:
-    """Return the contents of these files, all of one set.
+    """Return the contents of these files, all of one set, without waiting for the writer of a pipe.
 
-    Raises MountedFileError, with the path as it is seen in `folder`, for a file that is missing, unreadable, not a
-    regular file, or larger than `largest` bytes. Never waits for the writer of a pipe.
+    Raises MountedFileError for one that is missing, unreadable, not a regular file, or larger than `largest` bytes.
     """
-    for _ in range(_TRIES):
+    for _ in range(3):
         place = _set(folder)
         failure = None
         try:
@@ -100,19 +97,19 @@ def _set(folder: pathlib.Path) -> pathlib.Path:
 
 
 def _content(place: pathlib.Path, shown: pathlib.Path, largest: int) -> bytes:
-    regular, content = False, b""
+    content = None
     try:
         # Without the flag a pipe would be waited for.
         with open(place, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
-            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            content = file.read(largest + 1) if regular else b""
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                content = file.read(largest + 1)
     except FileNotFoundError:
         raise MissingFileError(shown, "does not exist") from None
     except IsADirectoryError:
         pass
     except OSError as error:
         raise MountedFileError(shown, f"cannot be read: {error.strerror or error}") from None
-    if not regular:
+    if content is None:
         raise MountedFileError(shown, "is no regular file")
     if len(content) > largest:
         raise MountedFileError(shown, f"is larger than {largest} bytes")

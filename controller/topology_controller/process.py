@@ -1,14 +1,15 @@
 """One operator process: wires the parts together, waits for the lease, works, and ends cleanly.
 
-Order matters twice. At the start the watches and the server come first, so that a standby is warm and can be probed. At
-the end the loop stops before the lease is given back, because another process may lead from then on.
+At the start the watches and the server come first, so that a standby is warm and can be probed. At the end the loop
+stops before the lease is given back, because another process may lead from then on. `cli` has the flags; what they say
+together, and what could never work, is in `Options`.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
-import dataclasses
 import functools
 import logging
 import math
@@ -40,14 +41,68 @@ if TYPE_CHECKING:
     from .definitions import load
     from .kube import transport
     from .observe import members
-    from .run_options import Options
 
 _LOG = logging.getLogger(__name__)
+# Bytes for each TLS connection, ours and others' to us: asyncio would keep 256 KiB, and each watch is one.
 _TLS_BUFFER = 16 * 1024
-"""Bytes for each TLS connection, ours and others' to us: asyncio would keep 256 KiB, and each watch is one."""
 HIGHLY_AVAILABLE = lease.LeaseTiming(137, 107, 26)
 SINGLE_REPLICA = lease.LeaseTiming(270, 240, 60)
-IN_CLUSTER = "in-cluster"
+
+
+class Options(argparse.Namespace):
+    """The flags of `run`, by their names. Raises ValueError, which names the flag.
+
+    `lease` is None when its figures follow the topology. `page` is the loopback address of the status page where others
+    are served at `address`, None for no page.
+    """
+
+    def __init__(self, **flags: object) -> None:
+        super().__init__(**flags)
+        self.lease = self._lease()
+        self.address = _address("--bind-address", self.bind_address)
+        server.refuse_open_http(self.address, self.serving_cert_dir)
+        self.page = _address("--page-address", self.page_address) if self.page_address else None
+        if self.page is not None and self.serving_cert_dir is None:
+            raise ValueError("--page-address goes with --serving-cert-dir: without it the page is at --bind-address")
+        if self.page is not None and not self.page.loopback:
+            why = "is not a loopback address: the page asks for no credentials, and is reached by port-forward"
+            raise ValueError(f"--page-address {self.page} {why}")
+        if not self.lease_kubeconfig:
+            if self.lease_namespace:
+                why = "goes with --lease-kubeconfig; without it --namespace is that of the lease"
+                raise ValueError(f"--lease-namespace {why}")
+        elif not self.lease_namespace:
+            raise ValueError("--lease-kubeconfig goes with --lease-namespace, a namespace of its own for each target")
+        elif not self.leader_elect:
+            why = "does not go with --no-leader-elect: without a lease there is none to place"
+            raise ValueError(f"--lease-kubeconfig {why}")
+        elif self.kubeconfig is None:
+            raise ValueError("--lease-kubeconfig goes with --kubeconfig, which leads to the cluster that is acted on")
+
+    @property
+    def request_timeout(self) -> float:
+        """Seconds for one request: a write must end while the lease is ours, however short that was asked to be."""
+        return clients.REQUEST_TIMEOUT if self.lease is None else self.lease.request_timeout
+
+    def _lease(self) -> lease.LeaseTiming | None:
+        figures = [self.lease_duration, self.renew_deadline, self.retry_period]
+        given = [seconds for seconds in figures if seconds is not None]
+        if not given:
+            return None
+        words = "--lease-duration, --renew-deadline and --retry-period"
+        if len(given) < len(figures):
+            raise ValueError(f"{words} go together")
+        try:
+            return lease.LeaseTiming(*given)
+        except ValueError as error:
+            raise ValueError(f"{words}: {error}") from None
+
+
+def _address(flag: str, text: str) -> server.Address:
+    try:
+        return server.Address.parse(text)
+    except ValueError as error:
+        raise ValueError(f"{flag}: {error}") from None
 
 
 def timing_for(control_plane: str) -> lease.LeaseTiming:
@@ -58,11 +113,12 @@ def timing_for(control_plane: str) -> lease.LeaseTiming:
 async def run(options: Options, transitions: load.Transitions) -> None:
     """Run until cancelled, or until SIGTERM or SIGINT.
 
-    Raises config.ConfigError, lease.LeaseLost, placement.SameClusterError, placement.ReplacedError, OSError when the
-    address is taken, ValueError for an address that may not be served.
+    Raises config.ConfigError, lease.LeaseLost, placement.SameClusterError, placement.ReplacedError and OSError.
     """
     sslproto.SSLProtocol.max_size = _TLS_BUFFER
-    stop = _stop_on_signals()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, _stop, stop)
     configuration = await config.load(options.kubeconfig, options.context, programs=not options.lease_kubeconfig)
     measured = metrics.Metrics(transitions, lease=LEASE, server=str(configuration.host))
     measured.expires(metrics.TARGET, functools.partial(credentials.expiry, configuration))
@@ -74,41 +130,35 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         follow = logs.follow if options.log_level is None and options.v is None else None
         settings = configured.Current(options.config, transitions, log_level=follow)
         etcd = _etcd(options, transitions, measured)
-        watched = await stack.enter_async_context(
-            watches.Watches(
-                client,
-                work.add,
-                sources=(*catalog.watched(transitions), catalog.acceptances(options.namespace)),
-                etcd=None if etcd is None else etcd.poll(),
-                on_restored=measured.restored,
-            )
+        sources = (*catalog.watched(transitions), catalog.acceptances(options.namespace))
+        seen = watches.Watches(
+            client, work.add, sources=sources, etcd=None if etcd is None else etcd.poll, on_restored=measured.restored
         )
+        watched = await stack.enter_async_context(seen)
         shown = view.Latest()
-        about = view.About(
-            __version__, settings.transitions, options.settle_seconds, _set(vocabulary.RUNBOOKS_VARIABLE)
-        )
+        settings.changed = work.add
+        runbooks = _set(vocabulary.RUNBOOKS_VARIABLE)
+
+        def about() -> view.About:
+            return view.About(__version__, settings.transitions, options.settle_seconds, runbooks)
+
         pages = page.Page(shown, watched.known, about)
-
-        def configure() -> None:
-            pages.about = dataclasses.replace(about, transitions=settings.transitions)
-            work.add()
-
-        settings.changed = configure
         # Who asks us is known where this process runs.
-        here = client if placed is None else placed.local
-        secured = None if options.serving_cert_dir is None else _secured(here, options.serving_cert_dir)
+        secured = _secured(client if placed is None else placed.local, options.serving_cert_dir)
         guard = None if placed is None else placed.guard
+
+        def troubles() -> tuple[str, ...]:
+            return (*((placed.trouble,) if placed is not None and placed.trouble else ()), *watched.troubles)
+
         machines = (
-            *server.probes(lambda: _troubles(placed, watched), lambda: work.working_since),
-            *server.scrape(measured, watched.last_activity, *([] if secured is None else [secured.tls.last_activity])),
+            *page.probes(troubles, lambda: work.working_since),
+            *page.scrape(measured, watched.last_activity, *([] if secured is None else [secured.tls.last_activity])),
         )
         readers = tuple(pages.routes())
         served = server.Server(options.address, machines if secured else (*machines, *readers), secured)
         servers = [await stack.enter_async_context(served)]
-        _LOG.info(
-            "%(program)s %(version)s serves on port %(port)d",
-            {"program": OPERATOR_NAME, "version": __version__, "port": servers[0].bound},
-        )
+        started = {"program": OPERATOR_NAME, "version": __version__, "port": servers[0].bound}
+        _LOG.info("%(program)s %(version)s serves on port %(port)d", started)
         if options.page is not None:
             servers.append(await stack.enter_async_context(server.Server(options.page, readers)))
             _LOG.info("the status page is on port %(port)d of this pod's loopback", {"port": servers[1].bound})
@@ -168,17 +218,15 @@ def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Met
     return members.Members(options.etcd_cert_dir, options.etcd_endpoints, observer=measured.etcd_request)
 
 
-def _troubles(placed: placement.Placement | None, watched: watches.Watches) -> tuple[str, ...]:
-    return watched.troubles if placed is None or not placed.trouble else (placed.trouble, *watched.troubles)
-
-
 def _set(variable: str) -> str:
     """What the Deployment has set a variable to; "" without it."""
     return os.environ.get(variable, "").strip()
 
 
-def _secured(client: clients.Client, certificates: pathlib.Path) -> server.Security:
+def _secured(client: clients.Client, certificates: pathlib.Path | None) -> server.Security | None:
     """Prepare for serving to others. Raises tls.CertificateError (OSError) for a folder without a usable pair."""
+    if certificates is None:
+        return None
     try:
         return server.Security(tls.ServingTLS(client, certificates), authn.Reviews(client))
     except tls.CertificateError as error:
@@ -188,12 +236,9 @@ def _secured(client: clients.Client, certificates: pathlib.Path) -> server.Secur
 def _client(
     configuration: Configuration, options: Options, observer: transport.Observer | None = None
 ) -> clients.Client:
+    agent, timeout = f"{OPERATOR_NAME}/{__version__}", options.request_timeout
     return clients.Client(
-        configuration,
-        user_agent=f"{OPERATOR_NAME}/{__version__}",
-        field_manager=OPERATOR_NAME,
-        request_timeout=options.request_timeout,
-        observer=observer,
+        configuration, user_agent=agent, field_manager=OPERATOR_NAME, request_timeout=timeout, observer=observer
     )
 
 
@@ -202,7 +247,7 @@ async def _placed(
 ) -> placement.Placement:
     """Open the way to the cluster of the lease. Raises config.ConfigError."""
     chosen = options.lease_kubeconfig
-    configuration = config.in_cluster() if chosen == IN_CLUSTER else await config.load(chosen, programs=False)
+    configuration = config.in_cluster() if chosen == "in-cluster" else await config.load(chosen, programs=False)
     measured.expires(metrics.LEASE, functools.partial(credentials.expiry, configuration))
     local = await stack.enter_async_context(_client(configuration, options))
     period = 2 * (options.lease or HIGHLY_AVAILABLE).retry_period
@@ -220,11 +265,8 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
 ) -> None:
     """Wait for the caches and the lease, then reconcile for as long as it is ours. Raises lease.LeaseLost.
 
-    Placed elsewhere, nothing of it begins before the target may be written to, and reconciling pauses while the
-    target's own operator holds the lease there.
+    Placed elsewhere, that begins once the target may be written to, and pauses while its own operator holds its lease.
     """
-    # The kubelet begins a container again when the one before has ended, and no two pods have one name.
-    pod = _set("POD_NAME")
     if placed is not None:
         await placed.free.wait()
     await watched.first_answers()
@@ -235,14 +277,15 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
         reconciling = functools.partial(reconcile_while, lambda: math.inf, lambda _: None)
         await in_histories(reconciling, client, watched, lambda: asyncio.sleep(0))
         return
+    # The kubelet begins a container again when the one before has ended, and no two pods have one name.
+    pod = _set("POD_NAME")
     if placed is None:
         known = watched.known().infrastructure
         topology = known.control_plane if isinstance(known, facts.Infrastructure) else None
         timing = options.lease or timing_for(topology or "")
         elector = lease.Elector(client, options.namespace, LEASE, holder, timing, pod=pod, on_restored=watched.put_back)
     else:
-        # The shape of that cluster is not the target's: the figures neither follow the target nor its change. Nor does
-        # the target's store show in what becomes of a lease there.
+        # Neither the shape of the target, nor its change, nor its store shows in what becomes of a lease there.
         timing = options.lease or HIGHLY_AVAILABLE
         elector = lease.Elector(placed.local, options.lease_namespace, LEASE, holder, timing, pod=pod)
 
@@ -262,7 +305,7 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
             await placed.free.wait()
             await _until_one_ends(in_histories(reconciling, client, watched, elector.renew_now), placed.held.wait())
 
-    # The loop ends before the election, which gives the lease back: nothing may be written after that.
+    # The loop ends before the election, which gives the lease back.
     await _until_one_ends(elector.run(), reconcile_as_leader())
 
 
@@ -272,11 +315,7 @@ async def in_histories(
     watched: watches.Watches,
     renew: Callable[[], Coroutine[None, None, None]],
 ) -> None:
-    """Reconcile for as long as the store has one history; where it was put back, `renew` the lease and begin anew.
-
-    What was decided by a store that is not there any more ends with it. The lease comes first: it shows the same, and
-    what began anew would end for it.
-    """
+    """Reconcile while the store has one history; where it was put back, `renew` the lease first: it shows the same."""
     while True:
         await _until_one_ends(reconcile(), watched.restored.wait())
         await renew()
@@ -287,8 +326,7 @@ async def in_histories(
 async def _until_one_ends(*works: Coroutine[None, None, object]) -> None:
     """Run all until the first ends; then cancel the others, the last one first, each with time to clean up.
 
-    Raises what one of them has raised. Cancelled again meanwhile, it cuts short what cleans up just then, ends the
-    others in the same order, and leaves none of them running.
+    Raises what one of them has raised. Cancelled again, it cuts short what cleans up, and leaves none of them running.
     """
     tasks = [asyncio.create_task(work) for work in works]
     hurried: asyncio.CancelledError | None = None
@@ -315,14 +353,6 @@ async def _endless(work: Coroutine[None, None, object], name: str) -> None:
     """Run what ends by being cancelled only: a task that is over without an error is a bug as one with an error is."""
     await work
     raise RuntimeError(f"the {name} of this process ended, and nothing had asked for that")
-
-
-def _stop_on_signals() -> asyncio.Event:
-    """Return what SIGTERM or SIGINT set."""
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, _stop, stop)
-    return stop
 
 
 def _stop(stop: asyncio.Event) -> None:

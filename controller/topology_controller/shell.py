@@ -20,8 +20,8 @@ _FLAG = re.compile(r"(?:^|\s)-\S*\s\Z")
 def command(template: str, *values: object) -> str:
     """Return the template with a value, quoted where that is needed, for each `{}` in it.
 
-    A value has no letters that a terminal would obey: each is a space. One that could be taken for a flag stands behind
-    `--`, unless it is what a flag asks for. Raises ValueError when there are more or fewer values than places.
+    For a letter that a terminal would obey it has a space. One that could be taken for a flag stands behind `--`,
+    unless it is what a flag asks for. Raises ValueError when there are more or fewer values than places.
     """
     first, *others = template.split("{}")
     text = first

@@ -1,8 +1,8 @@
 """Every line that a program of ours prints or logs is made fit here, and nowhere else: for a terminal, and for a log.
 
-A name, a tag or a message may hold escape sequences, line breaks, or letters that turn the direction of a line. A
-server may put the headers of a request into its error, a proxy its address with a password. So shapes that only
-credentials have are removed wherever they appear, and what we send as a credential ourselves is removed too.
+A name, a tag or a message may hold escape sequences, line breaks, or letters that turn the direction of a line; an
+error may repeat headers or a password. So shapes that only credentials have are removed wherever they appear, and what
+we send as a credential ourselves is removed too.
 """
 
 from __future__ import annotations
@@ -11,15 +11,10 @@ import argparse
 import re
 from typing import Any, NoReturn
 
-REQUESTS = 5
-"""Level of the lines about single requests, below logging.DEBUG."""
+REQUESTS = 5  # level of the lines about single requests, below logging.DEBUG
 _REMOVED = "(removed)"
-# Shorter values are no secrets, and might be words of our own.
-_SHORTEST = 16
-_REMEMBERED = 16
 _OPENING = r"\\*[\"']?\s*[:=]\s*\[?\\*[\"']?"
-# Each with words of which one must be there: looking for those costs a hundredth of looking for the shape.
-_SHAPES = (
+_SHAPES = (  # Each with words of which one must be there: looking for those costs a hundredth of looking for the shape
     (("-----begin",), re.compile(r"-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|\Z)", re.DOTALL)),
     # A whole header: whatever its scheme is, to the end of its line or of its quotes.
     (
@@ -68,10 +63,11 @@ def clean(text: str, longest: int = 1000) -> str:
 def remember(secret: str) -> None:
     """Remove a credential, as it is sent, from whatever is logged from now on; the newest few are kept."""
     value = secret.rpartition(" ")[2]
-    if len(value) < _SHORTEST or value in _known:
+    # Shorter values are no secrets, and might be words of our own.
+    if len(value) < 16 or value in _known:
         return
     _known[value] = None
-    if len(_known) > _REMEMBERED:
+    if len(_known) > 16:
         del _known[next(iter(_known))]
 
 
@@ -83,13 +79,9 @@ def redacted(text: str) -> str:
     lower = text.lower()
     for words, shape in _SHAPES:
         if any(word in lower for word in words):
-            text = shape.sub(_replacement, text)
+            replacement = rf"\g<name>: {_REMOVED}" if "name" in shape.groupindex else _REMOVED
+            text = shape.sub(replacement, text)
     return text
-
-
-def _replacement(match: re.Match[str]) -> str:
-    name = match.groupdict().get("name")
-    return f"{name}: {_REMOVED}" if name else _REMOVED
 
 
 class Parser(argparse.ArgumentParser):

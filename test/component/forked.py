@@ -41,7 +41,7 @@ _IMPORTED = (
     "kubectl_topology.commands.set",
 )
 _READ_ONCE = (
-    ("topology_controller.kube.slim_import", "library"),
+    ("topology_controller.kube.config", "library"),
     ("topology_controller.definitions.operands", "shipped"),
 )
 _MESSAGE_BYTES = 1 << 20

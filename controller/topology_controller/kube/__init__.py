@@ -2,9 +2,8 @@
 
 * `resource`: what can be asked for (`Resource`) and which part of it (`Selection`).
 * `errors`: a request, and what its response is: an object, or one class per way to fail.
-* `config`: how to reach the cluster and who we are there: a kubeconfig, or the service account of a pod.
+* `config`: how to reach the cluster: a kubeconfig, or the service account of a pod; the library without its models.
 * `credentials`: who we are: token files, credential plugins, certificates in memory, impersonation; and whom we trust.
-* `slim_import`: imports kubernetes_asyncio without its 755 models.
 * `transport`: requests over one pool of connections with TLS, keep-alive and credentials.
 * `client`: the verbs, each within one budget of seconds.
 * `watch`: list, then watch from there, without end: a state machine that yields events.

@@ -1,10 +1,8 @@
 """The verbs: methods with typed arguments that return raw objects.
 
-Every call has one budget of seconds (`timeout`) for all attempts and the pauses between them. Reads are tried again
-while waiting can help and the budget allows. Writes are not, because a write without an answer may have happened; the
-one exception is 429, which says that it has not.
-
-`transport` carries out one attempt, `errors` judges it. `watch` builds on `list` and `open_watch`.
+Every call has one budget of seconds (`timeout`) for all attempts and pauses. Reads are tried again while waiting can
+help. Writes are not, because a write without an answer may have happened; 429 says that it has not. `transport` carries
+out one attempt, `errors` judges it. `watch` builds on `list` and `open_watch`.
 """
 
 # ruff: noqa: ASYNC109 - `timeout` is a budget for several attempts and pauses, which a cancel scope could not divide
@@ -15,7 +13,7 @@ import asyncio
 import contextlib
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack
 
 import tenacity
 
@@ -32,8 +30,7 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 T = TypeVar("T")
-REQUEST_TIMEOUT = 10.0
-"""Seconds for one attempt where nothing else is said."""
+REQUEST_TIMEOUT = 10.0  # seconds for one attempt where nothing else is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +42,10 @@ class Listing(Generic[T]):
 
 
 class Options(TypedDict, total=False):
-    """Of a request about one object.
+    """Of a request about one object; `timeout` is one request timeout by default.
 
-    `timeout` is the budget in seconds, one request timeout by default. `retry=False` leaves even 429 to the caller.
-    `executed_within` is for a write whose reasons grow old on the way: its budget in seconds, which is sent along, so
-    that the server leaves undone what waits there for longer.
+    `retry=False` leaves even 429 to the caller. `executed_within` (seconds) is for a write whose reasons grow old on
+    the way: it is sent along, so that the server leaves undone what waits there for longer.
     """
 
     namespace: str | None
@@ -60,10 +56,9 @@ class Options(TypedDict, total=False):
 
 
 class ListOptions(TypedDict, total=False):
-    """Of a list.
+    """Of a list; `page` is 500 objects by default, `timeout` for all pages six request timeouts.
 
-    `page` is in objects, 500 by default; `timeout` is the budget for all pages in seconds, six request timeouts by
-    default. Pages after one of which `enough` is true are left out.
+    Pages after one of which `enough` is true are left out.
     """
 
     namespace: str | None
@@ -71,18 +66,16 @@ class ListOptions(TypedDict, total=False):
     field_selector: str | None
     metadata_only: bool
     page: int
-    enough: Callable[[Sequence[Any]], bool]
+    enough: Callable[[Sequence[Any]], bool] | None
     timeout: float
     retry: bool
 
 
-class Client:
-    """A connection to one API server; use it with `async with`.
+class Client(transport.Transport):
+    """A connection to one API server; use it with `async with`, which raises ConfigError for unusable certificates.
 
-    `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `observer` is called once per
-    attempt with (verb, plural, HTTP status or "error", seconds until the headers came). `extra_headers` go with every
-    request (name, value; a name may come more than once); without any, those of the user in whose name the kubeconfig
-    acts. Every method raises the classes in `errors`; entering raises ConfigError for certificates that cannot be used.
+    `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `extra_headers` (name, value)
+    go with every request; without any, those of the user in whose name the kubeconfig acts.
     """
 
     def __init__(  # noqa: PLR0913 - where to, who asks, and how
@@ -98,27 +91,16 @@ class Client:
         self.request_timeout = request_timeout
         acting = credentials.extras(configuration).acting
         extra = extra_headers or (acting.headers if acting is not None else ())
-        self._transport = transport.Transport(configuration, user_agent, observer, extra)
+        super().__init__(configuration, user_agent, observer, extra)
         self._field_manager = field_manager
-        self._configuration = configuration
-
-    async def __aenter__(self) -> Self:
-        await self._transport.open()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._transport.close()
 
     @property
     def has_proxy(self) -> bool:
         """Whether the server is asked through a proxy."""
-        return bool(self._transport.proxy)
+        return bool(self.proxy)
 
     def anonymous_tls(self) -> ssl.SSLContext:
-        """Return a TLS context that trusts what this client trusts, and shows no certificate.
-
-        Raises OSError and ValueError for authorities that cannot be used.
-        """
+        """Return a TLS context that trusts what this client trusts, and shows no certificate; for errors see `tls`."""
         return credentials.tls(self._configuration, anonymous=True)
 
     async def get(self, resource: resources.Resource, name: str, **options: Unpack[Options]) -> Raw:
@@ -128,10 +110,7 @@ class Client:
     async def list(
         self, resource: resources.Resource, *, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
     ) -> Listing[T]:
-        """Read all objects, in pages of one snapshot that are reduced as they arrive.
-
-        When the server drops that snapshot in the middle (410), the list begins again, once.
-        """
+        """Read all objects, in pages of one snapshot that are reduced as they arrive; begins again once on a 410."""
         namespace, fields = options.get("namespace"), options.get("field_selector")
         kinds = _kinds(resource, "List", metadata_only=options.get("metadata_only", False))
         name, path = (fields or "").partition("metadata.name=")[2] or None, resource.path(namespace)
@@ -183,28 +162,17 @@ class Client:
     def open_watch(
         self, selection: resources.Selection, resource_version: str, timeout_seconds: float, read_timeout: float
     ) -> AbstractAsyncContextManager[AsyncIterator[tuple[str, Raw]]]:
-        """Open one watch from a version; what is entered yields (type, object) until the server ends it in good order.
-
-        Entering waits for the server's 200, at most one request timeout. Raises TimedOut after `read_timeout` seconds
-        without a byte, and whatever an ERROR event stands for. Never retries.
-        """
+        """Open one watch; what is entered yields (type, object). Raises TimedOut after `read_timeout` s of silence."""
         resource = selection.resource
         kinds = _kinds(resource, "", metadata_only=selection.metadata_only)
-        query = (
-            ("watch", "true"),
-            ("resourceVersion", resource_version),
-            ("allowWatchBookmarks", "true"),
-            ("timeoutSeconds", str(max(1, round(timeout_seconds)))),
-            *_selectors(selection.label_selector, selection.field_selector),
-        )
+        asked = (("watch", "true"), ("resourceVersion", resource_version), ("allowWatchBookmarks", "true"))
+        ends = ("timeoutSeconds", str(max(1, round(timeout_seconds))))
+        query = (*asked, ends, *_selectors(selection.label_selector, selection.field_selector))
         path = resource.path(selection.namespace)
-        return self._transport.stream(
-            errors.Request("watch", resource, selection.namespace, selection.name, kinds, path, query),
-            start=self.request_timeout,
-            silence=read_timeout,
-            # The server ends a watch at timeoutSeconds; one that goes on long after is not to be trusted.
-            longest=max(1.0, timeout_seconds) + read_timeout,
-        )
+        request = errors.Request("watch", resource, selection.namespace, selection.name, kinds, path, query)
+        # The server ends a watch at timeoutSeconds; one that goes on long after is not to be trusted.
+        longest = max(1.0, timeout_seconds) + read_timeout
+        return self.stream(request, start=self.request_timeout, silence=read_timeout, longest=longest)
 
     async def _ask(
         self, verb: str, resource: resources.Resource, name: str | None, body: Raw | None, options: Options
@@ -233,7 +201,7 @@ class Client:
             left = min(self.request_timeout, deadline - loop.time())
             if left <= 0:
                 raise request.error(errors.TimedOut, 0, "TimedOut", "no time was left to ask", sent=False)
-            return await self._transport.ask(request, left)
+            return await self.ask(request, left)
 
         def may_help(error: BaseException) -> bool:
             if not retry or not isinstance(error, errors.KubeError):
@@ -260,26 +228,22 @@ class Client:
 async def listed(
     client: Client, selection: resources.Selection, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
 ) -> Listing[T]:
-    """Read what a selection is about, without trying again."""
+    """Read what a selection is about."""
     options.setdefault("page", selection.page)
     options.update({"label_selector": selection.label_selector, "field_selector": selection.field_selector})
-    options.update({"namespace": selection.namespace, "metadata_only": selection.metadata_only, "retry": False})
+    options.update({"namespace": selection.namespace, "metadata_only": selection.metadata_only})
     return await client.list(selection.resource, reduce=reduce, **options)
 
 
 async def newest(client: Client, selection: resources.Selection) -> str:
     """Return the version that the store has now for this kind: no answer to a read without a version is older."""
     metadata = dataclasses.replace(selection, metadata_only=True)
-    budget = client.request_timeout
-    listing = await listed(client, metadata, lambda _: None, page=1, enough=lambda _: True, timeout=budget)
-    return listing.resource_version
+    options = ListOptions(page=1, enough=lambda _: True, timeout=client.request_timeout, retry=False)
+    return (await listed(client, metadata, lambda _: None, **options)).resource_version
 
 
 async def is_unserved(client: Client, selection: resources.Selection, error: errors.KubeError) -> bool:
-    """Whether a read failed because the server does not have the kind, which this selection allows (`optional`).
-
-    Rights are looked at before kinds are: without the right a list is refused also where there is nothing to list.
-    """
+    """Whether a read failed because the server does not have an `optional` kind: it looks at rights before kinds."""
     if selection.optional and isinstance(error, errors.Forbidden):
         with contextlib.suppress(errors.KubeError):
             return not await client.serves(selection.resource)

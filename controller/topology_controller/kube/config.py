@@ -1,8 +1,7 @@
 """How to reach the cluster: from a kubeconfig, or from the service account of a pod.
 
-Both become one kubernetes_asyncio Configuration, loaded by that library. What that leaves out is here and in
-`credentials`: an error is one line that names the file, keys never become files, credential plugins run again, and a
-user may act in the name of another one.
+Both become one kubernetes_asyncio Configuration. What that library leaves out is here and in `credentials`: an error is
+one line that names the file, keys never become files, plugins run again, and a user may act in another one's name.
 """
 
 from __future__ import annotations
@@ -11,56 +10,90 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import functools
+import importlib
+import importlib.util
 import ipaddress
+import logging
 import os
 import pathlib
 import re
+import sys
 import time
+import types
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import yaml
 
 from .. import terminal
-from . import credentials, slim_import
+from . import credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from kubernetes_asyncio.client.configuration import Configuration
 
+_LOG = logging.getLogger(__name__)
+_ROOT = "kubernetes_asyncio"
+_EMPTY = (_ROOT, f"{_ROOT}.client", f"{_ROOT}.client.api", f"{_ROOT}.client.models")
 _SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
-# What may run a program: of the login providers gcp does.
-_PROGRAMS = ("exec", "auth-provider")
-# What a credential plugin is asked instead of.
-_INSTEAD_OF_PLUGIN = frozenset({"exec", "token", "tokenFile", "username", "password"})
 _FILES = frozenset({"client-certificate", "client-key", "tokenFile"})
 # What two parsers of addresses could read in two ways is none: a name, a password, a query, a backslash.
 _ADDRESS = re.compile(
-    r"(?P<scheme>https?)://(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?:/[\w.~!$&'()*+,;=:@%/-]*)?",
-    re.ASCII,
+    r"(?a)(?P<scheme>https?)://(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?:/[\w.~!$&'()*+,;=:@%/-]*)?",
 )
-_LAST_PORT = 65535
 # What is taken over from a kubeconfig that has changed. Who we act for, and how the server is reached, stays.
 _RENEWED = ("api_key", "refresh_api_key_hook", "ssl_ca_cert", "cert_file", "key_file")
 _PARTS = ("clusters", "contexts", "users")
 _Override: TypeAlias = "Callable[[dict[str, Any], str], None]"
-# Nodes of a YAML file with its aliases written out: thousands of clusters.
-_MOST_NODES = 100_000
 
 
 class ConfigError(Exception):
-    """A kubeconfig or service account cannot be used to reach a cluster.
-
-    `source` is the file. The text begins with it, unless `problem` has a place for it: `{source}`.
-    """
+    """No cluster is reached this way. The text begins with the `source`, unless `problem` has a place for it."""
 
     def __init__(self, source: str, problem: str) -> None:
         before, named, after = terminal.clean(problem).partition("{source}")
         super().__init__(f"{before}{source}{after}" if named else f"{source}: {before}")
 
 
-class _UnusableError(Exception):
-    """What is wrong with a kubeconfig, in words."""
+@functools.cache
+def library() -> Any:
+    """Return kubernetes_asyncio without the 755 models that its `__init__` modules load, which are 30 MiB.
+
+    Empty packages that know where their files are stand in their place; else the ordinary import is used.
+    """
+    if _ROOT not in sys.modules:
+        try:
+            _register()
+            return _collect()
+        except Exception as error:  # noqa: BLE001 - whatever is different in that package, the ordinary import may still work
+            _LOG.warning("kubernetes_asyncio is loaded whole, which takes 30 MiB more: %(error)s", {"error": error})
+            for name in [name for name in sys.modules if name.partition(".")[0] == _ROOT]:
+                del sys.modules[name]
+    return _collect()
+
+
+def _collect() -> Any:
+    for name in ("client.configuration", "config.kube_config"):
+        importlib.import_module(f"{_ROOT}.{name}")
+    return sys.modules[_ROOT]
+
+
+def _register() -> None:
+    for name in _EMPTY:
+        # The parent is registered already, so this finds the child through the parent's path.
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.submodule_search_locations is None:
+            raise ImportError(f"{name} is not a package")
+        sys.modules[name] = package = types.ModuleType(name)
+        package.__spec__, package.__path__ = spec, list(spec.submodule_search_locations)
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], child, package)
+    # These two are what the rest of the package takes from `client` by name; the second one for annotations only.
+    client: Any = sys.modules[f"{_ROOT}.client"]
+    client.Configuration = importlib.import_module(f"{_ROOT}.client.configuration").Configuration
+    client.ApiClient = object
 
 
 async def load(
@@ -71,12 +104,10 @@ async def load(
     programs: bool = True,
     override: _Override | None = None,
 ) -> Configuration:
-    """Load how to reach the cluster from the first of these that there is, which is kubectl's order.
+    """Load how to reach the cluster: `kubeconfig`, KUBECONFIG, ~/.kube/config, this pod's account, as kubectl does.
 
-    `kubeconfig` (a path); the paths in KUBECONFIG; ~/.kube/config; the service account of this pod. `context` is a
-    context of the kubeconfig, its current one by default. Raises ConfigError. May run a credential plugin, and then
-    takes as long as that (at most 5 minutes); without `programs` a kubeconfig that wants to run one is refused.
-    `override` changes the entries of the merged kubeconfig that the named context leads to; it may raise ConfigError.
+    Raises ConfigError. May run a credential plugin (5 minutes at most); without `programs` one is refused. `override`
+    changes the entries of the merged kubeconfig that the named context leads to; it may raise ConfigError.
     """
     default = pathlib.Path(environ.get("HOME") or "/").joinpath(".kube", "config")
     paths = (environ.get("KUBECONFIG") or default) if kubeconfig is None else kubeconfig
@@ -91,17 +122,13 @@ async def load(
 
 def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path = _SERVICE_ACCOUNT) -> Configuration:
     """Load the service account of this pod; its token is read again while we run. Raises ConfigError."""
-    configuration: Configuration = slim_import.library().client.Configuration()
+    configuration: Configuration = library().client.Configuration()
     token_file = credentials.TokenFile(folder / "token")
     source = f"service account in {folder}"
     try:
-        slim_import.library().config.load_incluster_config(
-            client_configuration=configuration,
-            token_filename=str(folder / "token"),
-            cert_filename=str(folder / "ca.crt"),
-            environ=environ,
-        )
-    except (slim_import.library().config.ConfigException, OSError, ValueError) as error:
+        files = {"token_filename": str(folder / "token"), "cert_filename": str(folder / "ca.crt")}
+        library().config.load_incluster_config(configuration, environ=environ, **files)
+    except (library().config.ConfigException, OSError, ValueError) as error:
         raise ConfigError(source, str(error)) from error
     token_file(configuration)
     if not token_file.last_good:
@@ -129,18 +156,15 @@ async def _from_kubeconfig(
     kept = credentials.extras(configuration)
 
     async def read_again() -> None:
-        """Take over what has changed, of the same context and server.
-
-        What could not be used is read again after ten seconds at the earliest, also when it has not changed since: a
-        credential plugin may have failed.
-        """
+        """Take over what has changed, of the same context and server."""
         nonlocal content, not_before
-        newest, now = contents(paths.split(os.pathsep)), time.monotonic()
-        if newest == content or now < not_before:
+        newest = contents(paths.split(os.pathsep))
+        if newest == content or time.monotonic() < not_before:
             return
         try:
             fresh, _ = await _read(paths, context, override, programs=programs)
         except ConfigError:
+            # It is read again also when it has not changed since: a credential plugin may have failed.
             not_before = time.monotonic() + credentials.PLUGIN_PERIOD
             raise
         content = newest
@@ -159,20 +183,20 @@ async def _read(
 ) -> tuple[Configuration, str]:
     """Return what a kubeconfig says, and the name of its context. Raises ConfigError."""
     _check(paths)
-    configuration: Configuration = slim_import.library().client.Configuration()
+    configuration: Configuration = library().client.Configuration()
     try:
         name = await _fill(configuration, paths, context, override, programs=programs)
     except TimeoutError as error:
         raise ConfigError(paths, f"no credentials within {credentials.PLUGIN_TIMEOUT:.0f} s") from error
-    except (slim_import.library().config.ConfigException, _UnusableError, credentials.PluginError) as error:
+    except (library().config.ConfigException, credentials.UnusableError) as error:
         raise ConfigError(paths, str(error).removeprefix("Invalid kube-config file. ")) from error
     except ConfigError:
         raise
-    except AssertionError as error:
-        why = "not a usable kubeconfig: the context, or what it names, is empty or missing"
-        raise ConfigError(paths, why) from error
     except Exception as error:  # the library does not check types: a wrong one can raise anything
-        raise ConfigError(paths, f"not a usable kubeconfig: {type(error).__name__}: {error}") from error
+        why = f"{type(error).__name__}: {error}"
+        if isinstance(error, AssertionError):
+            why = "the context, or what it names, is empty or missing"
+        raise ConfigError(paths, f"not a usable kubeconfig: {why}") from error
     if token := configuration.api_key.get("BearerToken"):
         configuration.api_key["BearerToken"] = token.strip()
     return configuration, name
@@ -180,6 +204,8 @@ async def _read(
 
 class _Loader(yaml.SafeLoader):
     """Refuses aliases of aliases without end, as kubectl's reader of YAML does: the library writes them out."""
+
+    _most = 100_000  # nodes with aliases written out: thousands of clusters
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -190,8 +216,8 @@ class _Loader(yaml.SafeLoader):
         before, is_alias = self._nodes, self.check_event(yaml.AliasEvent)
         node = super().compose_node(parent, index)
         # The size of what is still being read, which an alias inside of it stands for, is not known: no end.
-        self._nodes += self._sizes.get(id(node), _MOST_NODES) if is_alias else 1
-        if self._nodes > _MOST_NODES:
+        self._nodes += self._sizes.get(id(node), self._most) if is_alias else 1
+        if self._nodes > self._most:
             mark = None if node is None else node.start_mark
             raise yaml.MarkedYAMLError(problem="aliases of aliases without end", problem_mark=mark)
         self._sizes.setdefault(id(node), self._nodes - before)
@@ -201,12 +227,10 @@ class _Loader(yaml.SafeLoader):
 def _check(paths: str) -> None:
     """Raise ConfigError for the first bad file of a list, as KUBECONFIG has it. Not all of them have to exist."""
     files = [pathlib.Path(path).expanduser() for path in paths.split(os.pathsep) if path]
-    files = [file for file in files if file.exists()]
-    if not files:
-        raise ConfigError(paths, "no such file")
-    for file in files:
-        if problem := _problem(file):
-            raise ConfigError(str(file), problem)
+    problems = [(str(file), _problem(file)) for file in files if file.exists()]
+    for source, problem in problems or [(paths, "no such file")]:
+        if problem:
+            raise ConfigError(source, problem)
 
 
 def _problem(file: pathlib.Path) -> str:
@@ -237,19 +261,16 @@ async def _fill(
     configuration: Configuration, paths: str, context: str | None, override: _Override | None, *, programs: bool
 ) -> str:
     """Let the library load a context, without what it would do wrong; return its name."""
-    reader = slim_import.library().config.kube_config
+    reader = library().config.kube_config
     merger = reader.KubeConfigMerger(paths)
     for part in _PARTS:
         for entry in merger.config.value[part]:
             # By default an entry is named by all that is in it, in errors too, and that may be a password.
             entry.name = f"{part}[name={entry.safe_get('name')}]"
     _check_context(merger.config.value, context, override)
+    # A login by OpenID Connect gets a new refresh token each time, and the one before is invalid then.
     loader = reader.KubeConfigLoader(
-        config_dict=merger.config,
-        active_context=context,
-        config_base_path=None,
-        # A login by OpenID Connect gets a new refresh token each time, and the one before is invalid then.
-        config_persister=merger.save_changes,
+        merger.config, context, config_base_path=None, config_persister=merger.save_changes
     )
     cluster, user = loader._cluster, loader._user  # noqa: SLF001 - no other way keeps keys out of files
     if user is None:
@@ -257,19 +278,21 @@ async def _fill(
         user = type(cluster)("no user", {})
     if not isinstance(cluster.value, dict) or not isinstance(user.value, dict):
         raise TypeError("the cluster or the user is not a mapping")
-    if not programs and (program := next((name for name in _PROGRAMS if user.value.get(name)), "")):
+    # Of the login providers gcp runs a program.
+    if not programs and (program := next((name for name in ("exec", "auth-provider") if user.value.get(name)), "")):
         why = f"{program} runs a program, which is refused with --lease-kubeconfig: store a token (docs/elsewhere.md)"
-        raise _UnusableError(f"{user.name.partition('/')[0]}: {why}")
+        raise credentials.UnusableError(f"{user.name.partition('/')[0]}: {why}")
     secure = _is_secure(cluster, paths)
     kept = credentials.extras(configuration)
-    kept.acting = _acting(user.value)
+    kept.acting = credentials.Acting.read(user.value)
     # A server without TLS could be anyone: as with kubectl it gets no credential, and no program is run for one.
     theirs, pair = _split(_located(user.value, pathlib.Path(user.path or paths).parent.absolute()) if secure else {})
     if not secure:
         loader.provider = None
-    # No program is run by the library.
+    # No program is run by the library: what a credential plugin is asked instead of is left out.
     by_plugin = "exec" in theirs
-    left = {name: value for name, value in theirs.items() if not by_plugin or name not in _INSTEAD_OF_PLUGIN}
+    instead = {"exec", "token", "tokenFile", "username", "password"} if by_plugin else set()
+    left = {name: value for name, value in theirs.items() if name not in instead}
     shown, authority = _split(cluster.value)
     loader._cluster = type(cluster)(cluster.name, shown, cluster.path)  # noqa: SLF001 - as above
     loader._user = type(user)(user.name, left, user.path)  # noqa: SLF001 - as above
@@ -289,24 +312,21 @@ async def _fill(
 
 
 def _check_context(content: dict[str, Any], context: str | None, override: _Override | None) -> None:
-    """Override what a context leads to.
-
-    Raise _UnusableError, in kubectl's words, where there is no such context, or not the cluster that it names. What is
-    odd in another way is left to the library.
-    """
+    """Override what a context leads to. Raises UnusableError, in kubectl's words, where it leads to no cluster."""
     names = [entry.safe_get("name") for entry in content["contexts"]]
     there = f"contexts there: {', '.join(map(str, names)) or 'none'}"
     name = context or content.get("current-context")
     if not name:
-        raise _UnusableError(f"{{source}} has no current-context, and --context names none; {there}")
+        raise credentials.UnusableError(f"{{source}} has no current-context, and --context names none; {there}")
     if name not in names:
-        raise _UnusableError(f'context "{name}" does not exist in {{source}}; {there}')
+        raise credentials.UnusableError(f'context "{name}" does not exist in {{source}}; {there}')
     if override is not None:
         override(content, name)
     entry = content["contexts"][names.index(name)].safe_get("context")
     cluster = entry.get("cluster") if isinstance(entry, dict) else None
     if isinstance(cluster, str) and cluster not in [entry.safe_get("name") for entry in content["clusters"]]:
-        raise _UnusableError(f'context "{name}" in {{source}} names cluster "{cluster}", which does not exist there')
+        why = f'context "{name}" in {{source}} names cluster "{cluster}", which does not exist there'
+        raise credentials.UnusableError(why)
 
 
 def _is_secure(cluster: Any, paths: str) -> bool:
@@ -315,7 +335,7 @@ def _is_secure(cluster: Any, paths: str) -> bool:
     problem = f"the server is {server!r}, not an http or https address such as https://HOST:PORT"
     address = _ADDRESS.fullmatch(server) if isinstance(server, str) else None
     with contextlib.suppress(ipaddress.AddressValueError):
-        if address is not None and int(address["port"] or 0) <= _LAST_PORT:
+        if address is not None and int(address["port"] or 0) <= 65535:
             if address["v6"] is not None:
                 ipaddress.IPv6Address(address["v6"])
             if proxy is None or isinstance(proxy, str):
@@ -326,10 +346,7 @@ def _is_secure(cluster: Any, paths: str) -> bool:
 
 
 def _located(user: Mapping[str, Any], folder: pathlib.Path) -> dict[str, Any]:
-    """Return a user of a kubeconfig with the files that it names as kubectl finds them, from the folder of that file.
-
-    A program that is named without a folder is looked for on the PATH.
-    """
+    """Return a user with its files as kubectl finds them: beside the kubeconfig; a program without a folder on PATH."""
     located = {
         name: str(folder / value) if name in _FILES and value and isinstance(value, str) else value
         for name, value in user.items()
@@ -341,17 +358,13 @@ def _located(user: Mapping[str, Any], folder: pathlib.Path) -> dict[str, Any]:
 
 
 def _split(section: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return a section without the certificates in it and the files that these outweigh, and the certificates.
-
-    Raises ValueError for what is not base64.
-    """
+    """Return a section without the certificates in it and the files that these outweigh, and the certificates."""
     rest, certificates = dict(section), {}
     for field, name in credentials.DATA.items():
-        value = rest.pop(name, None)
-        if value and not isinstance(value, str | bytes):
-            raise ValueError(f"{name} is not a text")
-        if not value:
+        if not (value := rest.pop(name, None)):
             continue
+        if not isinstance(value, str | bytes):
+            raise ValueError(f"{name} is not a text")  # noqa: TRY004 - a wrong value from outside
         rest.pop(name.removesuffix("-data"), None)
         text = value if isinstance(value, bytes) else value.encode()
         try:
@@ -359,30 +372,3 @@ def _split(section: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]
         except binascii.Error:
             raise ValueError(f"{name} is not base64") from None
     return rest, certificates
-
-
-def _acting(user: Mapping[str, Any]) -> credentials.Acting | None:
-    """Return in whose name a user of a kubeconfig acts, None for their own. Raises _UnusableError."""
-    for alone in ("as-uid", "as-groups", "as-user-extra"):
-        if user.get(alone) and not user.get("as"):
-            raise _UnusableError(f"{alone} is about the user that `as` names, and there is no `as`")
-    if not user.get("as"):
-        return None
-    extra = user.get("as-user-extra") or {}
-    if not isinstance(extra, dict):
-        raise _UnusableError("as-user-extra is not a mapping")
-    texts = {name: _printables(extra[name], f"as-user-extra {name}") for name in _printables([*extra], "as-user-extra")}
-    pairs = tuple((name, value) for name, values in texts.items() for value in values)
-    (name,), (uid,) = _printables([user["as"]], "as"), _printables([user.get("as-uid") or ""], "as-uid")
-    groups = _printables(user.get("as-groups") or [], "as-groups")
-    return credentials.Acting(name, tuple(groups), uid or None, pairs)
-
-
-def _printables(values: Any, name: str) -> list[str]:
-    """Return texts that a header may have."""
-    if not isinstance(values, list):
-        raise _UnusableError(f"{name} is not a list")
-    for value in values:
-        if not isinstance(value, str) or not value.isprintable() or value != value.strip():
-            raise _UnusableError(f"{name} has what is no name")
-    return values

@@ -1,14 +1,11 @@
-"""Who we are, and how that stays true while we run.
+"""Who we are, and how that stays true while we run: `config` makes it from a kubeconfig or a pod's service account.
 
 A token file is read again every minute; a credential plugin runs again when what it printed expires; both after
-`transport` called `rejected`. `config` makes them from a kubeconfig, or from the service account of a pod.
+`transport` called `rejected`. A plugin is a foreign program (kubectl's client.authentication.k8s.io). It may print
+without end, wait for a login, or leave a child behind that holds its pipes. So both pipes are read at once, what is
+kept of them is bounded, and a run that is given up leaves no process behind.
 
-A credential plugin is a foreign program (kubectl's client.authentication.k8s.io). It may write as much as it likes to
-its standard error, print without end, wait for a login, or leave a child behind that holds its pipes. So both pipes are
-read at once, what is kept of them is bounded, and a run that is given up leaves no process behind.
-
-Certificates and keys inside a kubeconfig, or printed by a plugin, never become files on disk, which a killed process
-would leave behind: they are files in memory while a TLS context is made, which takes nothing else.
+Certificates and keys inside a kubeconfig, or printed by a plugin, are files in memory while a TLS context is made.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -37,23 +35,31 @@ if TYPE_CHECKING:
     from kubernetes_asyncio.client.configuration import Configuration
 
 _LOG = logging.getLogger(__name__)
-PLUGIN_TIMEOUT = 300.0
-"""Seconds for a credential plugin: it may ask for a login."""
-PLUGIN_PERIOD = 10.0
-"""Seconds between two runs of a credential plugin, at least."""
+# Seconds for a credential plugin, which may ask for a login; between two runs of one, at least.
+PLUGIN_TIMEOUT, PLUGIN_PERIOD = 300.0, 10.0
+_NOTHING = functools.partial(asyncio.sleep, 0)  # what the account of a pod reads again: it has files only
 # Seconds between two reads of a token file: the kubelet leaves ten minutes between a new token and the old one's end.
 _TOKEN_PERIOD = 60.0
-DATA = {
+DATA = {  # Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead
     "ssl_ca_cert": "certificate-authority-data",
     "cert_file": "client-certificate-data",
     "key_file": "client-key-data",
 }
-"""Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead."""
-_LAST_TIME = 2**40
 # Bytes of a plugin's standard output (a token and two certificates are a few thousand), and of the end of its errors.
 _MOST, _TAIL, _CHUNK = 1024 * 1024, 4096, 64 * 1024
-# Seconds between two looks at a program that has closed its output; for its last words.
-_MOMENT, _GRACE = 0.05, 1.0
+
+
+class UnusableError(Exception):
+    """What is wrong with a kubeconfig or with what a credential plugin did, in words."""
+
+
+def _printables(values: Any, name: str) -> list[str]:
+    """Return texts that a header may have. Raises UnusableError."""
+    if not isinstance(values, list):
+        raise UnusableError(f"{name} is not a list")
+    if not all(isinstance(value, str) and value.isprintable() and value == value.strip() for value in values):
+        raise UnusableError(f"{name} has what is no name")
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,23 @@ class Acting:
         """Return None when no user is named: the rest means nothing alone."""
         return None if user is None else cls(user, tuple(groups), uid)
 
+    @classmethod
+    def read(cls, user: Mapping[str, Any]) -> Acting | None:
+        """Return in whose name a user of a kubeconfig acts, None for their own. Raises UnusableError."""
+        if not user.get("as"):
+            for alone in ("as-uid", "as-groups", "as-user-extra"):
+                if user.get(alone):
+                    raise UnusableError(f"{alone} is about the user that `as` names, and there is no `as`")
+            return None
+        extra = user.get("as-user-extra") or {}
+        if not isinstance(extra, dict):
+            raise UnusableError("as-user-extra is not a mapping")
+        names = _printables([*extra], "as-user-extra")
+        pairs = [(name, value) for name in names for value in _printables(extra[name], f"as-user-extra {name}")]
+        (name,), (uid,) = _printables([user["as"]], "as"), _printables([user.get("as-uid") or ""], "as-uid")
+        groups = _printables(user.get("as-groups") or [], "as-groups")
+        return cls(name, tuple(groups), uid or None, tuple(pairs))
+
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
         """The headers of each request."""
@@ -83,20 +106,13 @@ class Acting:
         return f"{self.user} in {', '.join(self.groups)}" if self.groups else self.user
 
 
-async def _nothing_to_read() -> None:
-    """The service account of a pod has files only, which are read where they are used."""
-
-
 @dataclass(slots=True)
 class Extras:
-    """What a Configuration has no field for; `certificates` are PEM by the field that would name their file.
-
-    `read_again` looks whether the kubeconfig has changed, and reads it again. Raises ConfigError.
-    """
+    """What a Configuration has no field for; `certificates` are PEM by the field that would name their file."""
 
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     acting: Acting | None = None
-    read_again: Callable[[], Awaitable[None]] = _nothing_to_read
+    read_again: Callable[[], Awaitable[None]] = _NOTHING  # takes over a kubeconfig that has changed, or ConfigError
 
 
 def extras(configuration: Configuration) -> Extras:
@@ -107,25 +123,21 @@ def extras(configuration: Configuration) -> Extras:
 
 def rejected(configuration: Configuration) -> None:
     """Have credentials that the server refused read again before the next request."""
-    hook = configuration.refresh_api_key_hook
-    if isinstance(hook, TokenFile | ExecPlugin):
+    if isinstance(hook := configuration.refresh_api_key_hook, TokenFile | ExecPlugin):
         hook.rejected()
 
 
 def expiry(configuration: Configuration) -> float | None:
-    """Return the Unix time at which the bearer token of a kubeconfig ends; None where that is not known.
-
-    Not known: no token, not a JSON web token, or one that is replaced without us (a token file, a credential plugin).
-    """
+    """Return the Unix time at which the bearer token (a JSON web token) of a kubeconfig ends; None: not known."""
     token = (configuration.api_key.get("BearerToken") or "").removeprefix("Bearer ").split(".")
+    # A token file and a credential plugin replace it without us.
     if configuration.refresh_api_key_hook is not None or len(token) != 3:
         return None
-    try:
+    claims = None
+    with contextlib.suppress(ValueError, RecursionError):
         claims = json.loads(base64.urlsafe_b64decode(token[1] + "=" * (-len(token[1]) % 4)))
-    except (ValueError, RecursionError):
-        return None
     end = claims.get("exp") if isinstance(claims, dict) else None
-    return float(end) if isinstance(end, int | float) and 0 < end < _LAST_TIME else None
+    return float(end) if isinstance(end, int | float) and 0 < end < 2**40 else None
 
 
 class Alone:
@@ -164,8 +176,7 @@ class TokenFile:
     """A bearer token in a file that is replaced now and then; while it is empty or half-written, the last good one."""
 
     def __init__(self, path: pathlib.Path, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._path = path
-        self._monotonic = monotonic
+        self._path, self._monotonic = path, monotonic
         self._read_again = float("-inf")
         self.last_good = ""
 
@@ -177,15 +188,11 @@ class TokenFile:
         """Put the newest good token into the configuration. Never raises."""
         now = self._monotonic()
         if now >= self._read_again:
-            self._read_again = now + _TOKEN_PERIOD
-            try:
+            self._read_again = now + 1.0
+            with contextlib.suppress(OSError, ValueError):
                 token = self._path.read_text(encoding="ascii").strip()
-            except (OSError, ValueError):
-                token = ""
-            if token and token.isprintable() and " " not in token:
-                self.last_good = token
-            else:
-                self._read_again = now + 1.0
+                if token and token.isprintable() and " " not in token:
+                    self.last_good, self._read_again = token, now + _TOKEN_PERIOD
         if self.last_good:
             configuration.api_key["BearerToken"] = f"Bearer {self.last_good}"
 
@@ -194,8 +201,7 @@ class ExecPlugin:
     """What a credential plugin printed. `run` runs it once; the library calls this object before each request."""
 
     def __init__(self, run: Callable[[], Awaitable[Any]], monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._run = run
-        self._monotonic = monotonic
+        self._run, self._monotonic = run, monotonic
         self._refused = False
         self._expires: datetime | None = None
         self._ask_again = float("-inf")
@@ -214,29 +220,25 @@ class ExecPlugin:
         return self.alone.wait(self.alone.begin(lambda: self.refresh(configuration)))
 
     async def refresh(self, configuration: Configuration) -> None:
-        """Run the program and use what it prints. Raises PluginError; TimeoutError after 5 minutes."""
-        # Meanwhile other requests go on with what there is.
-        self._ask_again = float("inf")
+        """Run the program and use what it prints. Raises UnusableError; TimeoutError after 5 minutes."""
+        self._ask_again = float("inf")  # meanwhile other requests go on with what there is
         try:
             async with asyncio.timeout(PLUGIN_TIMEOUT):
                 status = await self._run()
         finally:
             self._ask_again = self._monotonic() + PLUGIN_PERIOD
         self._refused = False
-        self._take(status, configuration)
-
-    def _take(self, status: Any, configuration: Configuration) -> None:
         names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
         values = [status.get(name) if isinstance(status, dict) else None for name in names]
         if any(value is not None and not isinstance(value, str) for value in values):
-            raise PluginError("exec: the program printed something that is not a text")
+            raise UnusableError("exec: the program printed something that is not a text")
         token, certificate, key, expires = values
         if not token and not (certificate and key):
-            raise PluginError("exec: the program printed neither a token nor a certificate with its key")
+            raise UnusableError("exec: the program printed neither a token nor a certificate with its key")
         try:
             moment = datetime.fromisoformat(expires) if expires else None
         except ValueError:
-            raise PluginError("exec: the program printed an expirationTimestamp that is no time") from None
+            raise UnusableError("exec: the program printed an expirationTimestamp that is no time") from None
         self._expires = moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
         if token:
             configuration.api_key["BearerToken"] = f"Bearer {token}"
@@ -244,10 +246,6 @@ class ExecPlugin:
             pair = {"cert_file": certificate.encode(), "key_file": key.encode()}
             extras(configuration).certificates = {**extras(configuration).certificates, **pair}
             configuration.cert_file = configuration.key_file = None
-
-
-class PluginError(Exception):
-    """A credential plugin cannot be run, or did not print what it should."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,23 +259,23 @@ class Program:
 
     @classmethod
     def of(cls, section: Mapping[str, Any]) -> Program:
-        """Read section `exec` of a user. Raises PluginError."""
+        """Read section `exec` of a user. Raises UnusableError."""
         for name in ("command", "apiVersion"):
             if not section.get(name) or not isinstance(section[name], str):
-                raise PluginError(f"exec: {name} is missing, or not a text")
+                raise UnusableError(f"exec: {name} is missing, or not a text")
         arguments, added = section.get("args") or [], section.get("env") or []
         if not isinstance(arguments, list):
-            raise PluginError("exec: args is not a list")
+            raise UnusableError("exec: args is not a list")
         entries = added if isinstance(added, list) else [added]
         pairs: tuple[tuple[Any, Any], ...]
         pairs = tuple((entry.get("name"), entry.get("value")) for entry in entries if isinstance(entry, dict))
         if len(pairs) < len(entries) or not all(isinstance(text, str) for pair in pairs for text in pair):
-            raise PluginError("exec: env is not a list of names and values")
+            raise UnusableError("exec: env is not a list of names and values")
         words = (section["command"], *map(str, arguments))
         return cls(words, section["apiVersion"], pairs, section.get("interactiveMode") != "Never")
 
     async def run(self) -> Any:
-        """Run it once and return the status that it printed. Raises PluginError; bound its time by a cancel scope."""
+        """Run it once and return the status that it printed. Raises UnusableError; bound its time by a cancel scope."""
         interactive = self.interactive and sys.stdin is not None and sys.stdin.isatty()
         spawning = asyncio.create_task(self._spawn(interactive=interactive))
         try:
@@ -290,21 +288,30 @@ class Program:
                 await _end(process, asyncio.create_task(process.wait()), with_children=not interactive)
             raise
         except (OSError, ValueError) as error:
-            raise PluginError(f"exec: {self.command[0]}: {getattr(error, 'strerror', None) or error}") from error
+            raise UnusableError(f"exec: {self.command[0]}: {getattr(error, 'strerror', None) or error}") from error
         complaining = asyncio.create_task(_last(process.stderr))
         closed = asyncio.create_task(process.wait())
         try:
             printed = await _all(process.stdout)
             while process.returncode is None:
-                await asyncio.wait({closed}, timeout=_MOMENT)
+                await asyncio.wait({closed}, timeout=0.05)
             # A child that it leaves behind may keep its standard error open without end.
-            await asyncio.wait({closed, complaining}, timeout=_GRACE, return_when=asyncio.ALL_COMPLETED)
+            await asyncio.wait({closed, complaining}, timeout=1.0)
         finally:
             await _end(process, complaining, closed, with_children=not interactive)
         if process.returncode:
             reason = complaining.result().decode(errors="replace").strip() if not complaining.cancelled() else ""
-            raise PluginError(f"exec: process returned {process.returncode}" + (f". {reason}" if reason else ""))
-        return self._status(printed)
+            raise UnusableError(f"exec: process returned {process.returncode}" + (f". {reason}" if reason else ""))
+        try:
+            answer = json.loads(printed)
+        except (ValueError, RecursionError) as error:
+            raise UnusableError(f"exec: what the program printed is not JSON: {error}") from None
+        for key in ("apiVersion", "kind", "status"):
+            if not isinstance(answer, dict) or key not in answer:
+                raise UnusableError(f"exec: what the program printed has no {key}")
+        if answer["apiVersion"] != self.version:
+            raise UnusableError(f"exec: the program speaks {answer['apiVersion']}, not {self.version}")
+        return answer["status"]
 
     async def _spawn(self, *, interactive: bool) -> asyncio.subprocess.Process:
         about = {"apiVersion": self.version, "kind": "ExecCredential", "spec": {"interactive": interactive}}
@@ -318,25 +325,13 @@ class Program:
             process_group=None if interactive else 0,
         )
 
-    def _status(self, printed: bytes) -> Any:
-        try:
-            answer = json.loads(printed)
-        except (ValueError, RecursionError) as error:
-            raise PluginError(f"exec: what the program printed is not JSON: {error}") from None
-        for key in ("apiVersion", "kind", "status"):
-            if not isinstance(answer, dict) or key not in answer:
-                raise PluginError(f"exec: what the program printed has no {key}")
-        if answer["apiVersion"] != self.version:
-            raise PluginError(f"exec: the program speaks {answer['apiVersion']}, not {self.version}")
-        return answer["status"]
-
 
 async def _all(stream: asyncio.StreamReader | None) -> bytes:
     held = bytearray()
     while stream is not None and (chunk := await stream.read(_CHUNK)):
         held += chunk
         if len(held) > _MOST:
-            raise PluginError(f"exec: the program printed more than {_MOST} bytes")
+            raise UnusableError(f"exec: the program printed more than {_MOST} bytes")
     return bytes(held)
 
 
@@ -364,10 +359,7 @@ async def _end(process: asyncio.subprocess.Process, *tasks: asyncio.Task[Any], w
 
 
 def tls(configuration: Configuration, *, anonymous: bool = False) -> ssl.SSLContext:
-    """Return a TLS context that trusts what a Configuration trusts, and shows its certificate unless `anonymous`.
-
-    Raises OSError and ValueError for what cannot be used.
-    """
+    """Return a TLS context of a Configuration, without its certificate if `anonymous`. Raises OSError, ValueError."""
     inline = extras(configuration).certificates
     with contextlib.ExitStack() as stack:
         authority = inline.get("ssl_ca_cert")

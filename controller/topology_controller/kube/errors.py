@@ -1,11 +1,9 @@
 """Judges responses: an object that was asked for, or one of the errors here; nothing else believes a response.
 
-Between us and the API server there may be a load balancer with a page of HTML, a proxy that answers 200 to anything, a
-connection that was cut. So a response counts only when its status, its JSON and its kind are what was asked for.
-
-There is one class per way to fail; its text is built here, and has no credential. Two questions decide what a caller
-may do: `may_pass` (can waiting help, without another request or other rights?) and `outcome_unknown` (may a write have
-happened although no answer came?). `transport` raises these, `client` tries again by them, `watch` yields them.
+Between us and the API server there may be a load balancer with a page of HTML, or a proxy that answers 200 to anything:
+a response counts only when its status, its JSON and its kind are what was asked for. There is one class per way to
+fail; its text has no credential. Two questions decide what a caller may do: `may_pass` (can waiting help?) and
+`outcome_unknown` (may a write have happened although no answer came?).
 """
 
 # ruff: noqa: N818 - the names say what happened; every caller sees the module's name before them
@@ -29,18 +27,17 @@ READS = frozenset({"get", "list", "watch"})
 PARTIAL = "PartialObjectMetadata"
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
+# Levels that are kept of an answer with more than Python's decoder takes (about 985). No API has half as many.
 _DEEPEST = 200
-"""Levels that are kept of an answer with more than Python's decoder takes (about 985). No API has half as many."""
 _ABOUT = ("namespace", "name", "resourceVersion")
+# A text, or a bracket outside of one. A text without an end reaches to the last byte, so each byte is read once.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[][{}]', re.DOTALL)
-"""A text, or a bracket outside of one. A text without an end reaches to the last byte, so each byte is read once."""
 
 
 @dataclass(eq=False)
 class KubeError(Exception):
-    """A request that did not end as asked.
+    """A request that did not end as asked: `status` is 0 without an answer, `reason` the API's own word or else ours.
 
-    `status` is the HTTP status, 0 without an answer. `reason` is the API's own word (`Conflict`), or ours without one.
     `retry_after` is in seconds, when the server said so. `sent` is False when the request provably never left.
     """
 
@@ -67,7 +64,7 @@ class KubeError(Exception):
 
     @property
     def same_as(self) -> tuple[object, ...]:
-        """What makes two errors the same news: compare these to find out whether the state has changed."""
+        """What makes two errors the same news."""
         return (type(self), self.verb, self.resource, self.namespace, self.name, self.status, self.reason)
 
     @property
@@ -144,14 +141,8 @@ class NestedTooDeeply(Malformed):
 
 
 _BY_STATUS: dict[int, type[KubeError]] = {
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    408: TimedOut,
-    409: Conflict,
-    410: Gone,
-    429: Throttled,
-}
+    401: Unauthorized, 403: Forbidden, 404: NotFound, 408: TimedOut, 409: Conflict, 410: Gone, 429: Throttled
+}  # fmt: skip
 
 
 def class_for(status: int, reason: str) -> type[KubeError]:
@@ -184,10 +175,9 @@ class Request:
 
 def failure(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> KubeError:
     """Make the error that a status other than 2xx stands for."""
-    try:
+    raw = None
+    with contextlib.suppress(ValueError, RecursionError):
         raw = json.loads(body)
-    except (ValueError, RecursionError):
-        raw = None
     if isinstance(raw, dict) and raw.get("kind") == "Status":
         error = _from_status(request, raw, status)
     elif 300 <= status < 400:
@@ -213,10 +203,7 @@ class Undecoded(Raw):
 
 
 def parsed(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> Raw:
-    """Return the object of a 2xx response; items of a list that are nested too deeply are `Undecoded`.
-
-    Raises Malformed when it is not one of the kinds that were asked for.
-    """
+    """Return the object of a 2xx response; raises Malformed when it is not of a kind that was asked for."""
     raw = _decoded(request, status, body, headers.get("Content-Type", ""))
     if not isinstance(raw, dict):
         raise request.error(Malformed, status, "NotAnObject", f"JSON, but a {type(raw).__name__}")
@@ -243,10 +230,7 @@ def page(request: Request, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
 
 
 def event(request: Request, line: bytes) -> tuple[str, Raw]:
-    """Return (type, object) of one line of a watch; an object that is nested too deeply is `Undecoded`.
-
-    Raises the error that an ERROR event stands for, and Malformed for what is no event about one of the wanted kinds.
-    """
+    """Return (type, object) of one line of a watch. Raises Malformed, and the error that an ERROR event stands for."""
     raw = _decoded(request, 200, line)
     is_event = isinstance(raw, dict) and not isinstance(raw, Undecoded)
     kind, subject = (raw.get("type"), raw.get("object")) if is_event else (None, None)
@@ -267,10 +251,7 @@ def _check_kind(request: Request, status: int, raw: Raw) -> None:
 
 
 def _decoded(request: Request, status: int, body: bytes, content_type: str = "") -> Any:
-    """Decode JSON; what is nested too deeply is `Undecoded`. Raises Malformed.
-
-    A page of one object would not do: neither its name nor the token of the next page could be read from that.
-    """
+    """Decode JSON; an object, an item or the object of an event that is nested too deeply is `Undecoded`."""
     try:
         try:
             return json.loads(body)
@@ -280,11 +261,10 @@ def _decoded(request: Request, status: int, body: bytes, content_type: str = "")
         raw = None
     if not isinstance(raw, dict):
         raise request.error(Malformed, status, "NotJSON", _describe(content_type, body))
-    items, subject = raw.get("items"), raw.get("object")
-    if isinstance(items, list):
+    if isinstance(items := raw.get("items"), list):
         raw["items"] = [_whole(request, status, item) for item in items]
-    elif isinstance(subject, dict):
-        raw["object"] = _whole(request, status, subject)
+    elif "object" in raw:
+        raw["object"] = _whole(request, status, raw["object"])
     return _whole(request, status, raw)
 
 
@@ -337,7 +317,7 @@ def _seconds(value: object) -> float | None:
 
 
 def _describe(content_type: str, body: bytes) -> str:
-    """Describe what came instead, without repeating what may be private."""
+    """Describe what came instead: little of it, as it may be private."""
     if not body:
         return "an empty answer"
     start = body[:4096]

@@ -1,17 +1,13 @@
 """The elector: who may write, and for how long.
 
-A candidate takes the lease when it has no holder, or when the holder has not renewed it for its whole duration,
-measured on our own monotonic clock from when we saw it last change; what time another machine writes into it decides
-nothing. The holder renews it long before that, and stops by itself (`LeaseLost`) when it could not: others wait for
-`duration`, we for `renew_deadline` only, so that there is never a moment with two.
+A candidate takes the lease when it has no holder, or when the holder has not renewed it for its whole duration, by our
+own monotonic clock; what time another machine writes into it decides nothing. The holder stops by itself (`LeaseLost`)
+when it could not renew: others wait for `duration`, we for `renew_deadline` only, from the start of the last renewal
+that succeeded, so that there is never a moment with two.
 
-The deadline runs from the start of the last renewal that succeeded, not from its answer, because the others' clocks may
-have started then. A request that hangs costs one request timeout, never the deadline.
-
-A lease that is older than what we know of it was put back with its store. The holder that it names held it in the past,
-and we have held it since: it stays ours, unless it was renewed after us, by a holder who took it since then. A
-candidate leaves it alone for as long as its last holder may hold it still. A read of one object comes from etcd
-whatever API server answers, so no lag looks like that.
+A lease that is older than what we know of it was put back with its store. It stays ours, unless it was renewed after
+us, by a holder who took it since then. A candidate leaves it alone for as long as its last holder may hold it still. A
+read of one object comes from etcd whatever API server answers, so no lag looks like that.
 """
 
 from __future__ import annotations
@@ -38,17 +34,14 @@ _LOG = logging.getLogger(__name__)
 LEASES = resources.Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
 LONGEST = 600
 """Seconds of a duration that is believed: one write of the Lease could keep every candidate waiting for years."""
-_RELEASE = 5.0
 # leaseTransitions is an int32: the server refuses one more, and no candidate could ever take the lease.
 _MOST_TRANSITIONS = 2**31 - 1
-# Seconds for one request, at most and at least: a handshake and a write to a slow disk need a moment.
-_LONGEST_CALL, _SHORTEST_CALL = 10.0, 1.0
+# Seconds to release it; for one request, at most and at least: a handshake and a write to a slow disk need a moment.
+_RELEASE, _LONGEST_CALL, _SHORTEST_CALL = 5.0, 10.0, 1.0
 # Seconds between attempts while the API server does not answer, at most: half a minute after it does we lead.
 _LONGEST_PAUSE = 20.0
-# Seconds: timers are not exact, and no request is answered in less.
-_MOMENT = 0.001
-# How much longer than the pause between renewals the deadline must be; client-go's rule.
-_JITTER = 1.2
+_MOMENT = 0.001  # seconds: timers are not exact, and no request is answered in less
+_JITTER = 1.2  # how much longer than the pause between renewals the deadline must be; client-go's rule
 
 
 def micro_time(moment: datetime) -> str:
@@ -62,11 +55,7 @@ class LeaseLost(Exception):  # noqa: N818 - what happened, and no fault of ours
 
 @dataclass(frozen=True, slots=True)
 class LeaseTiming:
-    """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`.
-
-    Raises ValueError, which names the pair and what is allowed, unless LONGEST >= duration > renew_deadline >=
-    retry_period + request_timeout, renew_deadline >= 1.2 * retry_period > 0, and renew_deadline >= 2.
-    """
+    """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`."""
 
     duration: float
     renew_deadline: float
@@ -97,20 +86,14 @@ class LeaseTiming:
         """Seconds for one request of the holder: half of the renew deadline as in controller-runtime, at most 10."""
         return min(_LONGEST_CALL, self.renew_deadline / 2)
 
-    @property
-    def written(self) -> int:
-        """What is written as leaseDurationSeconds: the API knows whole seconds only."""
-        return max(1, math.ceil(self.duration))
-
 
 class Sight:
     """A lease as this process saw it last, and for how long it has not changed, by our own clock."""
 
     def __init__(self) -> None:
-        # None where there is no such lease; the holder is "" when it was free.
-        self.spec: Raw | None = None
-        self.holder = ""
-        self.version = ""
+        self.spec: Raw | None = None  # None where there is no such lease; the holder is "" when it was free
+        self.holder = self.version = ""
+        self.renewed = ""  # when, as its holder wrote it: MicroTime, so that the text compares as the time does
         self._since = 0.0
         # What it was when it was put back to an earlier state, and when that was seen.
         self._undone: tuple[Raw, float] | None = None
@@ -118,24 +101,19 @@ class Sight:
     def see(self, raw: Raw | None, now: float) -> None:
         """Remember a lease, None for one that does not exist."""
         if raw is None:
-            self.spec, self.holder = None, ""
+            self.spec, self.holder, self.renewed = None, "", ""
             return
         spec = raw.get("spec")
         spec = spec if isinstance(spec, dict) else {}
-        holder = spec.get("holderIdentity")
+        texts = (spec.get("holderIdentity"), spec.get("renewTime"))
+        holder, renewed = (text if isinstance(text, str) else "" for text in texts)
         version = str(raw.get("metadata", {}).get("resourceVersion", ""))
-        renewed = _renewed(spec)
         back = resources.is_older(version, self.version) or "" < renewed < self.renewed
         if back and self.spec is not None and self.holder:
             self._undone = self.spec, now
-        self.holder, self.version = holder if isinstance(holder, str) else "", version
+        self.holder, self.version, self.renewed = holder, version, renewed
         if spec != self.spec:
             self.spec, self._since = spec, now
-
-    @property
-    def renewed(self) -> str:
-        """When it was renewed, as its holder wrote it: MicroTime, so that the text compares as the time does."""
-        return _renewed(self.spec or {})
 
     def free_in(self, now: float, default: int) -> float:
         """Return in how many seconds others may take it; 0: now. `default` is its duration where it names none."""
@@ -147,11 +125,6 @@ class Sight:
         return max(0.0, *(since + _lasting(spec, default) - now for spec, since in held), 0.0)
 
 
-def _renewed(spec: Raw) -> str:
-    renewed = spec.get("renewTime")
-    return renewed if isinstance(renewed, str) else ""
-
-
 def _lasting(spec: Raw, default: int) -> float:
     duration = spec.get("leaseDurationSeconds")
     if not isinstance(duration, int) or duration <= 0:
@@ -160,11 +133,10 @@ def _lasting(spec: Raw, default: int) -> float:
 
 
 class Elector:
-    """One candidate for one lease.
+    """One candidate for one lease; `leading` is set from the answer to the write that took it until `run` ends.
 
-    `identity` must be unique to this process. What begins with `pod` and `_` is the identity of an earlier process of
-    this pod: it has ended, and its lease is taken at once. `leading` is set from the answer to the write that took the
-    lease, until `run` ends. Cancel `run` only after the work that needs the lease has stopped: it releases it.
+    `identity` must be unique to this process. What begins with `pod` and `_` is an earlier process of this pod, which
+    has ended. Cancel `run` only after the work that needs the lease has stopped: it releases it.
     """
 
     def __init__(  # noqa: PLR0913 - the lease, who we are, and two clocks that tests replace
@@ -185,24 +157,17 @@ class Elector:
         self._namespace = namespace
         self._name = name
         self._described = LEASES.describe(name, namespace)
-        self._identity = identity
-        self._pod = pod
+        self._identity, self._pod = identity, pod
         # The figures in force, those of the last write that succeeded, and those of the next one.
         self.timing = self._adopted = timing
         # Whether the lease is to be renewed before its time, and whether that was tried since it was asked for.
         self._due, self._tried = asyncio.Event(), asyncio.Event()
-        self._utcnow = utcnow
-        self._uniform = uniform
+        self._utcnow, self._uniform = utcnow, uniform
         self._on_restored = on_restored
         self._seen = Sight()
         # What we last wrote as the time of a renewal, and whether a write has begun that was not answered.
         self._renewed, self._unsure = "", False
         self._held_until = float("-inf")
-
-    @property
-    def holder(self) -> str:
-        """Who held the lease when we last looked; "" when it was free."""
-        return self._seen.holder
 
     def adopt(self, timing: LeaseTiming) -> None:
         """Renew with other figures, at once where they differ. Those in force stay until that has succeeded."""
@@ -221,10 +186,7 @@ class Elector:
         return self._held_until - self._now() if self.leading.is_set() else 0.0
 
     async def run(self) -> None:
-        """Wait for the lease, then hold it until cancelled; a lease that is held is released then.
-
-        Raises LeaseLost when it could not be renewed in time or another one holds it. Errors of the API are waited out.
-        """
+        """Wait for the lease, then hold it until cancelled, which releases it. Raises LeaseLost."""
         try:
             await self._acquire()
             self.leading.set()
@@ -253,8 +215,8 @@ class Elector:
                     _LOG.warning("waiting for the lease: %(error)s; trying again", {"error": error})
                 await asyncio.sleep(backoff.next(error.retry_after))
                 continue
-            if self.holder != waited_for:
-                waited_for = self.holder
+            if self._seen.holder != waited_for:
+                waited_for = self._seen.holder
                 about = {"object": self._described, "holder": waited_for}
                 _LOG.info("%(object)s is held by %(holder)s: waiting until it is free", about)
             backoff.reset()
@@ -264,8 +226,9 @@ class Elector:
 
     def _free_in(self) -> float:
         """Return in how many seconds what we saw may be taken; 0: now."""
-        ours = self.holder == self._identity or bool(self._pod and self.holder.rpartition("_")[0] == self._pod)
-        return 0.0 if ours else self._seen.free_in(self._now(), self._adopted.written)
+        holder = self._seen.holder
+        ours = holder == self._identity or bool(self._pod and holder.rpartition("_")[0] == self._pod)
+        return 0.0 if ours else self._seen.free_in(self._now(), math.ceil(self._adopted.duration))
 
     async def _hold(self) -> None:
         backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
@@ -297,8 +260,8 @@ class Elector:
         except (errors.Conflict, errors.NotFound, errors.AlreadyExists):
             # Changed by a new holder, by an administrator, or by a write of ours whose answer was lost.
             restored = await self._look()
-            if self.holder not in {"", self._identity} and not restored:
-                raise LeaseLost(f"lost {self._described}: {self.holder} holds it") from None
+            if self._seen.holder not in {"", self._identity} and not restored:
+                raise LeaseLost(f"lost {self._described}: {self._seen.holder} holds it") from None
             await self._claim()
 
     async def _look(self) -> bool:
@@ -306,14 +269,13 @@ class Elector:
         try:
             raw = await self._client.get(LEASES, self._name, namespace=self._namespace, timeout=self._budget())
         except errors.NotFound:
-            return self._see(None)
+            self._seen.see(None, self._now())
+            return False
         return self._see(raw)
 
-    def _see(self, raw: Raw | None) -> bool:
+    def _see(self, raw: Raw) -> bool:
         before, wrote = self._seen.version, self._renewed
         self._seen.see(raw, self._now())
-        if raw is None:
-            return False
         renewed = self._seen.renewed
         if resources.is_older(self._seen.version, before):
             went = f"from version {before} to {self._seen.version}"
@@ -329,7 +291,8 @@ class Elector:
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
         began, timing = self._now(), self._adopted
-        raw = await self._write(self._identity, timing.written, self._budget())
+        # The API knows whole seconds only.
+        raw = await self._write(self._identity, math.ceil(timing.duration), self._budget())
         self._renewed = ""
         self._see(raw)
         self._renewed = self._seen.renewed
@@ -339,7 +302,7 @@ class Elector:
 
     async def _write(self, holder: str, duration: int, seconds: float) -> Raw:
         now, before = micro_time(self._utcnow()), self._seen.spec or {}
-        acquired = before.get("acquireTime") if holder == self.holder else None
+        acquired = before.get("acquireTime") if holder == self._seen.holder else None
         transitions = before.get("leaseTransitions")
         if not isinstance(transitions, int) or not 0 <= transitions < _MOST_TRANSITIONS:
             transitions = 0
@@ -348,7 +311,7 @@ class Elector:
             "leaseDurationSeconds": duration,
             "acquireTime": acquired if isinstance(acquired, str) else now,
             "renewTime": now,
-            "leaseTransitions": transitions + (self._seen.spec is not None and holder not in {"", self.holder}),
+            "leaseTransitions": transitions + (self._seen.spec is not None and holder not in {"", self._seen.holder}),
         }
         metadata = {"name": self._name, "namespace": self._namespace}
         body: Raw = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
@@ -368,27 +331,24 @@ class Elector:
         """Write a lease without a holder, as client-go does. Bounded; a failure costs the next holder some waiting."""
         try:
             async with asyncio.timeout(_RELEASE):
-                while not await self._released():
-                    self._unsure = True
+                while True:
+                    # A write of ours may have been cut off: whether it happened decides which version is released.
+                    if self._unsure or self._seen.spec is None:
+                        await self._look()
+                    if self._seen.spec is None or self._seen.holder != self._identity:
+                        break
+                    try:
+                        await self._write("", 1, _RELEASE)
+                    except errors.Conflict:
+                        self._unsure = True
+                        continue
+                    self._seen.holder = ""
+                    break
         except (errors.KubeError, TimeoutError) as error:
             about = {"object": self._described, "error": error or "no answer in time"}
             _LOG.warning("%(object)s was not released, others wait until it runs out: %(error)s", about)
         else:
             _LOG.info("%(object)s is released", {"object": self._described})
-
-    async def _released(self) -> bool:
-        """Release once, and return whether the lease is not ours any more."""
-        # A write of ours may have been cut off: whether it happened decides which version is released.
-        if self._unsure or self._seen.spec is None:
-            await self._look()
-        if self._seen.spec is None or self.holder != self._identity:
-            return True
-        try:
-            await self._write("", 1, _RELEASE)
-        except errors.Conflict:
-            return False
-        self._seen.holder = ""
-        return True
 
     def _budget(self) -> float:
         """Return the seconds for one request: the request timeout or a renewal period, and never past the deadline."""

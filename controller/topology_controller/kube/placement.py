@@ -1,12 +1,8 @@
 """Two clusters: the one that is acted on, the target, and another one, where this process runs and holds its lease.
 
-The lease keeps processes of ours apart. It knows nothing of the target: can it be reached, is it still the cluster that
-it was, has an operator of its own appeared there? So that is asked live, now and then and before each write to the
-target. What cannot be read allows no write, and neither does a local cluster that does not answer.
-
-Not excluded: between these answers and the write the target's own operator may take its lease. Each write carries the
-resourceVersion that it was decided from, so one of the two is a conflict. An operator that runs without a lease is
-never seen, nor is a second process that holds its lease in a third cluster.
+The lease knows nothing of the target: can it be reached, is it still the cluster that it was, has an operator of its
+own appeared there? So that is asked live, now and then and before each write to the target. What cannot be read allows
+no write, and neither does a local cluster that does not answer. docs/development/internals.md has the limits of that.
 """
 
 from __future__ import annotations
@@ -28,10 +24,8 @@ NAMESPACES = resources.Resource("", "v1", "namespaces", "Namespace")
 IDENTITY = "kube-system"
 """The namespace whose UID tells clusters apart: it is there from the start, and is never made again."""
 TARGET, LOCAL = "the target cluster", "the cluster of the lease"
-_DURATION = 270
-"""Seconds for a lease that names no duration: OpenShift's figure for a single node, the longest."""
-_SOON = 10.0
-"""Seconds between two looks while something is in the way, at most."""
+_DURATION = 270  # seconds for a lease that names no duration: OpenShift's figure for a single node, the longest
+_SOON = 10.0  # seconds between two looks while something is in the way, at most
 
 
 class SameClusterError(Exception):
@@ -52,10 +46,9 @@ class Refused(errors.KubeError):
 
 
 class Placement:
-    """Whether the target may be written to. Run `run()` as a task.
+    """Whether the target may be written to, looked at every `period` seconds; `trouble` is what is in the way, or "".
 
-    `name` in `namespace` is the lease that the target's own operator would hold; `period` is in seconds between two
-    looks. `trouble` is what is in the way of a write, as of the last look; "" is nothing.
+    `name` in `namespace` is the lease that the target's own operator would hold.
     """
 
     def __init__(
@@ -63,9 +56,8 @@ class Placement:
     ) -> None:
         self.local = local
         self.trouble = f"{TARGET}: not asked yet"
-        self._target = target
+        self._target, self._period = target, period
         self._namespace, self._name = namespace, name
-        self._period = period
         self._uids: dict[str, str] = {}
         self._sight = lease.Sight()
         # Nothing is in the way; the target's own operator holds its lease, also while that cannot be read.
@@ -138,7 +130,5 @@ class Placement:
             self.held.clear()
             return ""
         self.held.set()
-        return (
-            f"{TARGET}: its own operator holds {lease.LEASES.describe(self._name, self._namespace)} "
-            f"as {terminal.clean(self._sight.holder, 200)}"
-        )
+        held = lease.LEASES.describe(self._name, self._namespace)
+        return f"{TARGET}: its own operator holds {held} as {terminal.clean(self._sight.holder, 200)}"

@@ -1,9 +1,8 @@
 """A work queue for one key, which coalesces, and the backoff of everything that is tried again.
 
-There is one object to reconcile, so the queue holds no items, only the fact that a look is due. Any number of `add()`
-before a look is one delivery; any number while the worker works is one more delivery after. What the work itself asks
-for (`look_again`) and what a failure costs (`failed`) do not disturb each other. One worker: `get`, then `done` or
-`failed`.
+There is one object to reconcile, so the queue holds only the fact that a look is due. Any number of `add()` before a
+look is one delivery; any number while the worker works is one more after. What the work itself asks for (`look_again`)
+and what a failure costs (`failed`) do not disturb each other.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 # Seconds: a server that asks for more is not obeyed: it may be confused, and we would look dead.
 _LONGEST_OBEYED = 120.0
-_STEEPEST = 30
 
 
 @dataclass(slots=True)
@@ -32,7 +30,7 @@ class Backoff:
 
     def next(self, at_least: float | None = None) -> float:
         """Count a failure and return how long to wait; `at_least` is what the server asked for, if it did."""
-        delay: float = min(self.cap, self.first * 2.0 ** min(self.failures, _STEEPEST))
+        delay: float = min(self.cap, self.first * 2.0 ** min(self.failures, 30))
         self.failures += 1
         delay = min(self.cap, delay * self.uniform(0.8, 1.2))
         return max(delay, min(at_least or 0.0, _LONGEST_OBEYED))
@@ -42,29 +40,20 @@ class Backoff:
         self.failures = 0
 
 
-class Observer(Protocol):
-    """Takes what the `workqueue_*` metrics of controllers show."""
+class _Observer(Protocol):
+    """Takes what the `workqueue_*` metrics of controllers show; times in seconds."""
 
-    def depth(self, waiting: int) -> None:
-        """Note how many deliveries are waiting: 0 or 1."""
-
-    def added(self) -> None:
-        """Count an addition that was not coalesced."""
-
-    def delivered(self, waited: float) -> None:
-        """Note how long a delivery has waited."""
-
-    def worked(self, seconds: float) -> None:
-        """Note how long the work took."""
-
-    def retried(self) -> None:
-        """Count a failure."""
+    def depth(self, waiting: int) -> None: ...
+    def added(self) -> None: ...
+    def delivered(self, waited: float) -> None: ...
+    def worked(self, seconds: float) -> None: ...
+    def retried(self) -> None: ...
 
 
 class WorkQueue:
     """A queue for one worker and one key. `working_since` is a loop time, None between two deliveries."""
 
-    def __init__(self, observer: Observer, *, backoff: Backoff | None = None) -> None:
+    def __init__(self, observer: _Observer, *, backoff: Backoff | None = None) -> None:
         self.working_since: float | None = None
         self._observer = observer
         self._backoff = backoff or Backoff(first=1.0, cap=60.0)
@@ -119,10 +108,7 @@ class WorkQueue:
             self._ready.set()
 
     def failed(self, at_least: float | None = None) -> float:
-        """End the work as failed; it is delivered again after the returned seconds, earlier after an `add`.
-
-        `at_least` is what the server asked for (`KubeError.retry_after`).
-        """
+        """End the work as failed; it is delivered again after the returned seconds (see `Backoff`), or an `add`."""
         self.done(ok=False)
         self._observer.retried()
         delay = self._backoff.next(at_least)

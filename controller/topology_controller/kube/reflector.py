@@ -1,13 +1,10 @@
 """Keeps what a watch yields: a store of reduced objects, and whether it is current.
 
-Objects are reduced to values the moment they arrive, and only the values are kept. `on_change` is called when a value
-or the state of the store itself (synced, in trouble) has changed, and not for a heartbeat. Readers take a `Snapshot`,
-which is replaced in one step after a new list. Trouble never empties it: the reader decides what old facts are worth.
+`on_change` is called when a value or the state of the store (synced, in trouble) has changed, not for a heartbeat.
+Trouble never empties a `Snapshot`: the reader decides what old facts are worth.
 
-Our own writes come back as the answer to the write, at once (`apply`), and as an event, later. The newer version wins,
-so that nothing is decided from a state that we ourselves have changed. What a reader has read live while the watch was
-behind is kept where it is newer than the store (`learn`, `learn_list`, `learn_missing`). It outweighs only older
-events; whatever the watch itself lists next replaces it.
+The answer to our own write comes at once (`apply`), its event later. The newer version wins. What was read live while
+the watch was behind is kept where it is newer (`learn`, `learn_list`, `learn_missing`), until the watch lists again.
 
 Versions of a store only grow, and a list, or one object, is never older than what was known before it was asked for.
 One that is shows that the store was restored from a backup: it is the truth, and `on_restored` is called.
@@ -38,25 +35,19 @@ _TOMBSTONES = 256
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Generic[T]):
-    """What is known at one moment: `objects` by (namespace, name), and whether a first list was complete (`synced`).
-
-    `error` is None while the watch works. `since`: the loop's time when `synced` or `error` last changed. `served` is
-    False while the server does not have the kind.
-    """
+    """What is known at one moment."""
 
     objects: Mapping[watch.Key, T]
-    synced: bool
-    error: errors.KubeError | None
-    since: float
-    served: bool = True
+    synced: bool  # whether a first list was complete
+    error: errors.KubeError | None  # of the watch
+    since: float  # the loop's time when `synced` or `error` last changed
+    served: bool = True  # whether the server has the kind
 
 
 class Reflector(Generic[T]):
-    """A store of reduced objects.
+    """A store of objects as `reduce` makes them: values that can be compared. Run `run()` as a task.
 
-    `reduce` turns a raw object into a value that can be compared; when it raises, the object is kept as what
-    `malformed` makes of (its name, the exception). Neither `on_change` nor `on_restored`, which gets the reason, may
-    block. Run `run()` as a task.
+    When it raises, what `malformed` makes of (name, exception) is kept. `on_restored` gets the reason.
     """
 
     def __init__(  # noqa: PLR0913 - what is watched, how it is reduced, who is woken
@@ -71,25 +62,20 @@ class Reflector(Generic[T]):
         timing: watch.Timing | None = None,
     ) -> None:
         self.selection = selection
-        # Unix time of the last sign of life from the server; 0 before the first.
-        self.last_activity = 0.0
+        self.last_activity = 0.0  # Unix time of the last sign of life from the server; 0 before the first
         self._client = client
-        self._reduce = reduce
-        self._malformed = malformed
-        self._on_change = on_change
-        self._on_restored = on_restored
+        self._reduce, self._malformed = reduce, malformed
+        self._on_change, self._on_restored = on_change, on_restored
         self._timing = timing or watch.Timing()
         self._entries: dict[watch.Key, watch.Entry[T]] = {}
         # When (loop time) answers to our own writes came that the watch has not confirmed.
         self._own: dict[watch.Key, float] = {}
-        # The newest version that this store has given.
-        self._newest = ""
+        self._newest = ""  # the newest version that this store has given
         self._deleted: dict[watch.Key, str] = {}
         # The version that the watch has come to; that of a live list which is ahead of it, while it is.
         self._version = ""
         self._ahead = ""
-        # How often what is kept has been written: the same number is the same store, versions included.
-        self.steps = 0
+        self.steps = 0  # how often what is kept has been written: the same number is the same store, versions included
         self._synced, self._served = False, True
         self.error: errors.KubeError | None = None
         self._since = self._trouble_since = 0.0
@@ -142,10 +128,9 @@ class Reflector(Generic[T]):
             self._put(entry)
 
     def learn_live(self, entry: watch.Entry[T], steps: int) -> None:
-        """Take the object of this selection as it was read live.
+        """Take the object of this selection as it was read live; `steps` is what it was before the server was asked.
 
-        `steps` is what it was before the server was asked. Where nothing has come since and a newer state is known,
-        that state was restored away.
+        Where nothing has come since and a newer state is known, that state was restored away.
         """
         known = self._entries.get(entry.key)
         if known is not None and steps == self.steps and entry.version == known.version:
@@ -162,10 +147,7 @@ class Reflector(Generic[T]):
         self._on_restored(f"{self.selection.describe()} went back from version {newer} to {entry.version}")
 
     def learn_list(self, entries: tuple[watch.Entry[T], ...], version: str) -> None:
-        """Take a whole list that was read live, where it is newer than all that the watch has brought.
-
-        Then what is missing in it is gone, and events that are not newer than it are old news.
-        """
+        """Take a whole list that was read live, where it is newer than all that the watch has brought."""
         if not self._synced or not self._served or not resources.is_older(self._ahead or self._version, version):
             return
         fresh = {entry.key: entry for entry in entries}
@@ -179,13 +161,8 @@ class Reflector(Generic[T]):
         self._replace(fresh)
 
     def learn_missing(self, steps: int) -> None:
-        """Take that the server does not have the one object of this selection, unless the store has changed since.
-
-        `steps` is what it was before the server was asked: such an answer has no version.
-        """
-        if steps != self.steps:
-            return
-        for entry in tuple(self._entries.values()):
+        """Take that the server does not have the one object, unless the store has changed since `steps`."""
+        for entry in tuple(self._entries.values()) if steps == self.steps else ():
             self._own.pop(entry.key, None)
             self._remove(entry)
 
@@ -288,14 +265,12 @@ class Reflector(Generic[T]):
             self._changed()
 
     def _restored(self, listed: watch.Listed[T], fresh: Mapping[watch.Key, watch.Entry[T]]) -> str:
-        """Return how a list shows that its store was put back; empty where it does not.
-
-        What came while the list was on its way may be newer than it, and shows nothing.
-        """
+        """Return how a list shows that its store was put back; empty where it does not."""
         if resources.is_older(listed.resource_version, listed.after):
             return f"its version went back from {listed.after} to {listed.resource_version}"
         for key, known in self._entries.items():
             entry = fresh.get(key)
+            # What came while the list was on its way may be newer than it, and shows nothing.
             if entry is None or resources.is_older(listed.after, known.version):
                 continue
             if resources.is_older(entry.version, known.version):

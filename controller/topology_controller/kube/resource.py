@@ -1,7 +1,6 @@
-"""What can be asked for: a `Resource` (a kind of object), and a `Selection` (which of them).
+"""What can be asked for: a `Resource` (a kind of object), and a `Selection` (which of them). Nothing is discovered.
 
-Nothing is discovered: the caller states group, version and plural. Names may come from an object that others write, so
-every part of a path is checked and quoted here.
+Names may come from an object that others write, so every part of a path is checked and quoted here.
 """
 
 from __future__ import annotations
@@ -47,11 +46,7 @@ class Resource:
         return f"/apis/{_quoted(self.group, 'group')}/{version}" if self.group else f"/api/{version}"
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the quoted path on the server.
-
-        Raises ValueError when a part cannot be in a path, and when a namespace is given for a cluster-scoped resource
-        or missing for one object of a namespaced one.
-        """
+        """Return the quoted path on the server; raises ValueError for what cannot be in it, and a wrong namespace."""
         parts = [self.version_path]
         if namespace is not None:
             if not self.namespaced:
@@ -59,12 +54,8 @@ class Resource:
             parts.append(f"namespaces/{_quoted(namespace, 'namespace')}")
         elif self.namespaced and name is not None:
             raise ValueError(f"{self.label}/{name}: a namespace is needed")
-        parts.append(_quoted(self.plural, "plural"))
-        if name is not None:
-            parts.append(_quoted(name, "name"))
-        if subresource is not None:
-            parts.append(_quoted(subresource, "subresource"))
-        return "/".join(parts)
+        named = (("plural", self.plural), ("name", name), ("subresource", subresource))
+        return "/".join((*parts, *(_quoted(text, what) for what, text in named if text is not None)))
 
     def describe(self, name: str | None = None, namespace: str | None = None) -> str:
         """Name the resource, or one object of it: `infrastructures.config.openshift.io/cluster`."""
@@ -74,33 +65,27 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a list or a watch is about.
-
-    `name` selects one object by field selector, which is what access rules with resource names allow. `metadata_only`
-    asks for PartialObjectMetadata. `page` is how many objects one page of a list carries. `optional` says that a server
-    without this kind just has none of these objects.
-    """
+    """What a list or a watch is about; `name` is a field selector, which access rules with resource names allow."""
 
     resource: Resource
     namespace: str | None = None
     name: str | None = None
     label_selector: str | None = None
-    metadata_only: bool = False
-    page: int = 100
-    optional: bool = False
+    metadata_only: bool = False  # asks for PartialObjectMetadata
+    page: int = 100  # objects
+    optional: bool = False  # a server without this kind has none of these objects
 
     @property
     def field_selector(self) -> str | None:
         """The field selector that `name` stands for."""
         return None if self.name is None else f"metadata.name={self.name}"
 
-    def __str__(self) -> str:
-        return self.describe()
-
     def describe(self) -> str:
         """Name the selection: `nodes (node-role.kubernetes.io/master=)`."""
         text = self.resource.describe(self.name, self.namespace)
         return f"{text} ({self.label_selector})" if self.label_selector else text
+
+    __str__ = describe
 
 
 def key_of(raw: object) -> tuple[str | None, str]:

@@ -1,11 +1,10 @@
 """Requests to one API server: one pool of connections, with TLS, keep-alive and credentials.
 
 Nothing is sent twice, except that a request which was refused for its credentials is sent again when there are newer
-ones. `client` decides what to ask, how long in all, and whether to ask again; `errors` judges what comes back.
+ones. `client` decides what to ask and how long in all; `errors` judges what comes back.
 
-Certificates change on disk while we run, in files of their own or in the kubeconfig: they are looked at once a minute,
-and when one is refused. Where they have changed the pool is made anew, and connections that are open go on until they
-end.
+Certificates change while we run, in files or in the kubeconfig: they are looked at once a minute, and when one is
+refused. Then the pool is made anew, and connections that are open go on until they end.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import logging
 import socket
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 import yarl
@@ -31,34 +30,26 @@ if TYPE_CHECKING:
     from aiohttp.connector import AddrInfoType
     from kubernetes_asyncio.client.configuration import Configuration
 
-    # (verb, plural, HTTP status or "error", seconds until the headers came)
+    # Called once for each attempt: (verb, plural, HTTP status or "error", seconds until the headers came).
     Observer = Callable[[str, str, str, float], None]
 
 _LOG = logging.getLogger(__name__)
 Raw = dict[str, Any]
 
 _JSON = "application/json"
-_MERGE_PATCH = "application/merge-patch+json"
 METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH"}
 # etcd keeps no object above about 1.5 MB; this is far above any page or event, and bounds what garbage can take.
 _LONGEST_BODY = 64 * 1024 * 1024
-_CONNECT = 5.0
-# Less than the 90 s after which a kube-apiserver closes an idle connection, more than two lease renewals.
-_KEEP_IDLE = 75.0
-_BUFFER = 256 * 1024
-# Seconds between two looks at the certificates: an authority that was taken out must not be trusted for long.
-_CERTIFICATE_PERIOD = 60.0
-# Seconds for which a request waits for a kubeconfig that is read again in time.
-_PATIENCE = 2.0
-# Pools with older certificates that may still carry a watch.
-_RETIRED = 2
+# Seconds to connect; between two looks at the certificates, as an authority that was taken out must not be trusted for
+# long; for which a request waits for a kubeconfig that is read again.
+_CONNECT, _CERTIFICATE_PERIOD, _PATIENCE = 5.0, 60.0, 2.0
 # Seconds; together they find a vanished peer within about a minute, whether we are waiting or sending: nodes of the
 # control plane restart in every transition, and a watch that is bound to one would be silent for longer.
 _SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 
 
 class Transport:
-    """Connections to the server of one Configuration; open it inside a running loop. For the rest see `Client`."""
+    """Connections to the server of one Configuration. Entering raises ConfigError for unusable certificates."""
 
     def __init__(
         self,
@@ -67,10 +58,8 @@ class Transport:
         observer: Observer | None = None,
         extra_headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self._configuration = configuration
-        self._user_agent = user_agent
-        self._observer = observer
-        self._extra_headers = extra_headers
+        self._configuration, self._user_agent = configuration, user_agent
+        self._observer, self._extra_headers = observer, extra_headers
         self._session: aiohttp.ClientSession
         self._loaded: tuple[object, ...] = ()
         self._look_again = float("inf")
@@ -78,17 +67,20 @@ class Transport:
         self._reading = credentials.Alone("reading the kubeconfig again")
         self._warned = ""
         self._base = str(configuration.host).rstrip("/")
-        # Once: reading the environment costs more than a request's headers.
-        self.proxy = configuration.proxy if configuration.proxy is not None else _environment_proxy(self._base)
+        self.proxy: str | None = configuration.proxy
+        if self.proxy is None:
+            # Once: reading the environment costs more than a request's headers.
+            address = urllib.parse.urlsplit(self._base)
+            if address.hostname is not None and not urllib.request.proxy_bypass(address.netloc):
+                self.proxy = urllib.request.getproxies().get(address.scheme)
 
-    async def open(self) -> None:
-        """Load certificates and make the pool; nothing is contacted. Raises ConfigError for bad certificates."""
+    async def __aenter__(self) -> Self:
         loaded = self._files()
         self._session, self._loaded = self._make(), loaded
         self._look_again = asyncio.get_running_loop().time() + _CERTIFICATE_PERIOD
+        return self
 
-    async def close(self) -> None:
-        """Close all connections, and end a credential plugin that is still running."""
+    async def __aexit__(self, *_: object) -> None:
         await self._reading.close()
         if isinstance(plugin := self._configuration.refresh_api_key_hook, credentials.ExecPlugin):
             await plugin.alone.close()
@@ -123,14 +115,14 @@ class Transport:
         """Send, and return the response if its status is 2xx; it is released with `stack`."""
         used = await self._credentials(request)
         try:
-            return await self._send(stack, request, limits, used)
+            return await self._request(stack, request, limits, used)
         except (errors.Unauthorized, aiohttp.ClientSSLError):
             # Refused, so not executed: safe for writes too.
             if not await self._renew(used):
                 raise
-        return await self._send(stack, request, limits, await self._credentials(request))
+        return await self._request(stack, request, limits, await self._credentials(request))
 
-    async def _send(
+    async def _request(
         self,
         stack: contextlib.AsyncExitStack,
         request: errors.Request,
@@ -142,7 +134,7 @@ class Transport:
         headers = {"User-Agent": self._user_agent, "Accept": accept, "Accept-Encoding": "identity", **authorization}
         data = None
         if request.body is not None:
-            headers["Content-Type"] = _MERGE_PATCH if request.verb == "patch" else _JSON
+            headers["Content-Type"] = "application/merge-patch+json" if request.verb == "patch" else _JSON
             data = json.dumps(request.body, separators=(",", ":")).encode()
         url = yarl.URL(self._base + request.path, encoded=True).with_query(request.query or None)
         code = "error"
@@ -199,8 +191,7 @@ class Transport:
     async def _renew(self, refused: dict[str, str]) -> bool:
         """Look for newer credentials or certificates than the `refused` ones; return whether there are any.
 
-        Files that are gone or half-written, as in the middle of a rotation, are no failure, and neither is a credential
-        plugin that fails: the server's own error is raised then.
+        Files in the middle of a rotation and a plugin that fails are no failure: the server's own error is raised then.
         """
         await asyncio.wait({self._reading.begin(self._take_changes)})
         credentials.rejected(self._configuration)
@@ -234,7 +225,8 @@ class Transport:
         self._warned = ""
         self._retired.append(self._session)
         self._session, self._loaded = session, loaded
-        if len(self._retired) > _RETIRED:
+        # Pools with older certificates may still carry a watch.
+        if len(self._retired) > 2:
             await self._retired.pop(0).close()
         return True
 
@@ -254,13 +246,13 @@ class Transport:
         connector = aiohttp.TCPConnector(
             limit=self._configuration.connection_pool_maxsize,
             ssl=context,
-            keepalive_timeout=_KEEP_IDLE,
+            # Less than the 90 s after which a kube-apiserver closes an idle connection, more than two lease renewals.
+            keepalive_timeout=75.0,
             socket_factory=_make_socket,
         )
         # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
-        session = aiohttp.ClientSession(
-            connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_BUFFER
-        )
+        jar = aiohttp.DummyCookieJar()
+        session = aiohttp.ClientSession(connector=connector, trust_env=False, cookie_jar=jar, read_bufsize=256 * 1024)
         # aiohttp would send a PUT again when the connection is lost before the answer, and that is ours to decide.
         # There is no public switch; a test fails when this one is gone.
         session._retry_connection = False  # noqa: SLF001 - see above
@@ -282,13 +274,6 @@ def _make_socket(address: AddrInfoType) -> socket.socket:
     for option in filter(lambda name: hasattr(socket, name), _SOCKET_OPTIONS):
         connecting.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), _SOCKET_OPTIONS[option])
     return connecting
-
-
-def _environment_proxy(base: str) -> str | None:
-    address = urllib.parse.urlsplit(base)
-    if address.hostname is None or urllib.request.proxy_bypass(address.netloc):
-        return None
-    return urllib.request.getproxies().get(address.scheme)
 
 
 async def _events(request: errors.Request, response: aiohttp.ClientResponse) -> AsyncGenerator[tuple[str, Raw], None]:

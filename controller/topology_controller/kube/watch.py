@@ -1,21 +1,13 @@
-"""List, then watch from there, without end: a state machine that yields events.
+"""List, then watch from there, without end: a state machine that yields events, which `reflector` keeps.
 
-Without a version it lists, which yields `Listed`. With a version it opens a watch from there, which yields `Opened`,
-then `Applied`, `Deleted` and `Bookmark`, each with a newer version. A watch that ends in its own time is opened again
-at once. Everything else is trouble: it yields `Disturbed`, waits, and goes on from the last version. A version that the
-server no longer keeps (410, in any of its forms), or has not reached, sends it back to the list.
+A watch that ends in its own time is opened again at once. Everything else is trouble: it yields `Disturbed`, waits, and
+goes on from the last version. A version that the server no longer keeps (410), or has not reached, sends it back to the
+list. The pause grows with every failure, and shrinks only after a stretch of health: a server that answers 200 and
+hangs up is in as much trouble as one that answers 503.
 
-kube-apiserver opens a watch from a version of the future, and is silent until its store has caught up. Such a version
-is left over where etcd was restored from a backup. So a watch that is opened again from an earlier version is followed
-by a list of one object, whose version is that of the store: a list without a version is never served from behind. Where
-only one object is watched that list comes first, with what it holds: the store's versions may have grown past ours
-again since it was restored, and the object's own has not.
-
-A kind that need not exist (`Selection.optional`) and that the server does not serve is no trouble: it yields
-`Unserved`, and lists again every few minutes until the kind is there.
-
-The pause grows with every failure, and shrinks only after a stretch of health: a server that answers 200 and hangs up
-is in as much trouble as one that answers 503. Objects are kept by `reflector`; `errors` has judged each event.
+kube-apiserver opens a watch from a version of the future, left over where etcd was restored from a backup, and is
+silent. So a watch that is opened again is followed by a list of one object, whose version is that of the store. Where
+only one object is watched that list comes first: the store's versions may have grown past ours, the object's has not.
 """
 
 from __future__ import annotations
@@ -41,25 +33,18 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """All figures of a watch, in seconds.
+    """All figures of a watch, in seconds."""
 
-    `shortest`..`longest`: how long the server is asked to keep a watch open. `silence`: a peer that sends no byte for
-    so long is dead (a bookmark comes about once a minute). `first`..`cap`: the pauses after failures. `healthy`: a
-    watch that has worked for so long has ended the trouble. `settle`: an opened watch that is still open then counts as
-    working. `grace`: trouble shorter than this does not make a store useless. `listing`: the budget of one list.
-    `unserved`: until a kind that the server does not serve is asked for again, varied by a fifth.
-    """
-
-    shortest: float = 45 * 60.0
+    shortest: float = 45 * 60.0  # how long the server is asked to keep a watch open
     longest: float = 60 * 60.0
-    silence: float = 150.0
-    first: float = 1.0
+    silence: float = 150.0  # a peer that sends no byte for so long is dead (a bookmark comes about once a minute)
+    first: float = 1.0  # and `cap`: the pauses after failures
     cap: float = 20.0
-    healthy: float = 60.0
-    settle: float = 2.0
-    grace: float = 60.0
-    listing: float = 60.0
-    unserved: float = 300.0
+    healthy: float = 60.0  # a watch that has worked for so long has ended the trouble
+    settle: float = 2.0  # an opened watch that is still open then counts as working
+    grace: float = 60.0  # trouble shorter than this does not make a store useless
+    listing: float = 60.0  # the budget of one list
+    unserved: float = 300.0  # until a kind that the server does not serve is asked for again, varied by a fifth
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +58,7 @@ class Entry(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[T]):
-    """All there is, as of this version. Replaces everything known before the list `began` (the loop's time).
-
-    `after` is the newest version that was known then: a list of the same store is not older.
-    """
+    """All there is. Replaces what was known, `after` at the newest, before the list `began` (the loop's time)."""
 
     entries: tuple[Entry[T], ...]
     resource_version: str
@@ -137,10 +119,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
     newest: Callable[[], str] = lambda: "",
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> AsyncGenerator[Event[T], None]:
-    """Yield events about a selection until cancelled or closed; never raises a KubeError, but what `reduce` raises.
-
-    `newest` returns the newest version that the store has given otherwise, as the answer to a write.
-    """
+    """Yield events until cancelled or closed. `newest` is the newest version that is known otherwise, as of a write."""
     state = _State(selection, timing, uniform)
 
     def entry(raw: Raw) -> Entry[T]:
@@ -153,7 +132,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
             resumed = state.version is not None
             if state.version is None:
                 began, after = asyncio.get_running_loop().time(), newest()
-                listing = await client.listed(source, selection, entry, timeout=timing.listing)
+                listing = await client.listed(source, selection, entry, timeout=timing.listing, retry=False)
                 state.version = listing.resource_version
                 yield Listed(listing.items, listing.resource_version, began, after)
             version, lasting = state.version, uniform(timing.shortest, timing.longest)
@@ -191,8 +170,7 @@ class _State:
         self, selection: resources.Selection, timing: Timing, uniform: Callable[[float, float], float]
     ) -> None:
         self.version: str | None = None
-        self._selection = selection
-        self._timing = timing
+        self._selection, self._timing = selection, timing
         self._backoff = queue.Backoff(timing.first, timing.cap, uniform)
         # The pauses where a list does not help against a version that is gone.
         self._gone = queue.Backoff(timing.first, timing.cap, uniform)
@@ -218,11 +196,7 @@ class _State:
         self._opened_at = self._heard_at = self._clock()
 
     def reached(self, version: str, written: str) -> None:
-        """Compare the version of the store with ours, and with what was written.
-
-        Raises Gone when it is behind, as only a restored store is: what is known may never have happened, and no event
-        will say so.
-        """
+        """Raise Gone when the version of the store is behind ours or what was `written`, as only a restored one is."""
         for known in (self.version or "", written):
             if resources.is_older(version, known):
                 raise self._error(errors.Gone, "HistoryWentBack", f"from version {known} to {version}")

@@ -56,8 +56,8 @@ HOSTS = Resource("metal3.io", "v1alpha1", "baremetalhosts", "BareMetalHost", nam
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 WORKER_LABEL = "node-role.kubernetes.io/worker"
+# A page of them: memory that decoding a page takes is not all given back (`make bench`, 2,000 workers).
 _WHOLE_NODES = 40
-"""A page of them: memory that decoding a page takes is not all given back (`make bench`, 2,000 workers)."""
 
 
 class Watched(enum.Enum):
@@ -66,7 +66,7 @@ class Watched(enum.Enum):
     ALWAYS = enum.auto()
     REQUEST = enum.auto()
     CONVERGENCE = enum.auto()
-    """While the cluster converges. No decision rests on it, and a watch of it that is in trouble disturbs none."""
+    """While the cluster converges, `beside`: no decision rests on it, and trouble with its watch disturbs none."""
     NEVER = enum.auto()
 
 
@@ -80,10 +80,8 @@ class Source:
     selection: Selection
     reduce: Callable[[dict[str, Any]], Any]
     watched: Watched = Watched.REQUEST
-    live: bool | CheckName = True
-    """Is it read live before the change, or where a definition asks that check before it?"""
-    asked_by: CheckName | None = None
-    """Read and watched only where a definition asks this check before the change."""
+    live: bool | CheckName = True  # is it read live before the change, or where a definition asks that check before it?
+    asked_by: CheckName | None = None  # read and watched only where a definition asks this check before the change
     enough: Callable[[Sequence[Any]], bool] | None = None
     """When a live read may stop before the last page: where it matters whether there are some, not how many."""
     key: str = ""
@@ -97,7 +95,6 @@ class Source:
         self.what = self.selection.describe()
         """How messages name it."""
         self.beside = self.watched is Watched.CONVERGENCE
-        """Does no decision rest on it?"""
 
     def of(self, known: facts.Facts) -> Any:
         """What is known of it."""
@@ -106,13 +103,15 @@ class Source:
 
 def _enough_workers(read: Sequence[Any]) -> bool:
     """Are there so many without any flaw that the others need not be read? A taint may be tolerated, or not."""
-    flawless = (
-        isinstance(node, facts.Node)
-        and node.ready == "True"
-        and not (node.cordoned or node.deleting or node.pressure or node.taints)
-        for node in read
-    )
-    return sum(flawless) >= model.MOST_ASKED_FOR
+    ready = [node for node in read if isinstance(node, facts.Node) and node.ready == "True"]
+    flaws = [node.cordoned or node.deleting or node.pressure or node.taints for node in ready]
+    return sum(not flaw for flaw in flaws) >= model.MOST_ASKED_FOR
+
+
+def _one(resource: Resource, name: str, **more: Any) -> Selection:
+    """One object, by its name or namespace/name."""
+    namespace, _, name = name.rpartition("/")
+    return Selection(resource, namespace=namespace or None, name=name, **more)
 
 
 class Sources:
@@ -124,11 +123,7 @@ class Sources:
     own_operator = Source(Selection(CLUSTER_OPERATORS, name="topology"), parse.own_operator, Watched.ALWAYS)
     feature_gates = Source(Selection(FEATURE_GATES, name="cluster"), parse.feature_gates, Watched.ALWAYS)
     native_controller = Source(Selection(OPERATOR_CONFIGS, name="cluster"), parse.native_controller, Watched.ALWAYS)
-    native_lease = Source(
-        Selection(LEASES, namespace="openshift-config-operator", name="config-operator-lock"),
-        parse.lease,
-        Watched.NEVER,
-    )
+    native_lease = Source(_one(LEASES, "openshift-config-operator/config-operator-lock"), parse.lease, Watched.NEVER)
     """Is the native controller's process alive? Its conditions outlive it. Read now and then, and before a change."""
     installed = Source(Selection(CRDS, name=INFRASTRUCTURES.label), parse.installed, Watched.NEVER, live=False)
 
@@ -139,14 +134,9 @@ class Sources:
         Selection(NODES, label_selector=f"!{CONTROL_PLANE_LABEL}", metadata_only=True), nodes.other_node
     )
     scheduler = Source(Selection(SCHEDULERS, name="cluster"), parse.scheduler)
-    etcd_endpoints = Source(
-        Selection(CONFIG_MAPS, namespace="openshift-etcd", name="etcd-endpoints"), parse.etcd_endpoints
-    )
+    etcd_endpoints = Source(_one(CONFIG_MAPS, "openshift-etcd/etcd-endpoints"), parse.etcd_endpoints)
     etcd = Source(Selection(ETCDS, name="cluster"), parse.etcd)
-    etcd_lease = Source(
-        Selection(LEASES, namespace="openshift-etcd-operator", name="openshift-cluster-etcd-operator-lock"),
-        parse.lease,
-    )
+    etcd_lease = Source(_one(LEASES, "openshift-etcd-operator/openshift-cluster-etcd-operator-lock"), parse.lease)
     machine_config_pools = Source(Selection(POOLS), objects.machine_config_pool)
     workers = Source(
         Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
@@ -169,14 +159,12 @@ class Sources:
         Selection(CONTROLLER_CONFIGS, name="machine-config-controller"), objects.controller_config, live=False
     )
     ingress_controller = Source(
-        Selection(INGRESS_CONTROLLERS, namespace="openshift-ingress-operator", name="default"),
+        _one(INGRESS_CONTROLLERS, "openshift-ingress-operator/default"),
         objects.ingress_controller,
         live=CheckName.ROUTER_SURVIVES_DRAINS,
     )
     dnsmasq = Source(
-        Selection(MACHINE_CONFIGS, name="50-master-dnsmasq-configuration", metadata_only=True),
-        parse.present,
-        live=False,
+        _one(MACHINE_CONFIGS, "50-master-dnsmasq-configuration", metadata_only=True), parse.present, live=False
     )
     lifecycle_agent = Source(
         Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True), parse.present, live=False
@@ -292,8 +280,7 @@ def optional_operators(matrix: matrices.Matrix) -> tuple[Source, ...]:
     sources = []
     for operator in matrix.optional_operators:
         if operator.keeps is not None:
-            namespace, _, name = operator.keeps.partition("/")
-            selection = Selection(DEPLOYMENTS, namespace=namespace, name=name, optional=True)
+            selection = _one(DEPLOYMENTS, operator.keeps, optional=True)
             reduce = functools.partial(objects.single_node_setting, field="spec.replicas", values=(1,))
             sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=operator.key, operand=True))
     return tuple(sources)

@@ -1,8 +1,8 @@
 """The facts that checks and decisions are made from: small, frozen, comparable.
 
-Two facts that are equal lead to the same answers and the same messages, so a changed object that leads to an equal
-fact wakes no reader. What could not be read is a fact too: `Unobserved` names the object and the reason, and every
-check that needs it answers Unknown. Those of nodes, operands and our own record stand with their readers.
+A changed object that leads to an equal fact wakes no reader. What could not be read is a fact too: `Unobserved` names
+the object and the reason, and every check that needs it answers Unknown. Those of nodes, operands and our own record
+stand with their readers.
 """
 
 from __future__ import annotations
@@ -83,32 +83,24 @@ UNSAFE_SCALING = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 
 @dataclass(frozen=True, slots=True)
 class Etcd:
-    """Etcd `cluster`: what the etcd operator reports of the members, and the revisions of their static pods.
-
-    `unsafe_scaling`: does an override keep the rules for one voter? `desired_replicas`: how many members the etcd
-    operator wants, by the install-config or an override; None when it is no number.
-    """
+    """Etcd `cluster`: what the etcd operator reports of the members, and the revisions of their static pods."""
 
     conditions: Conditions
     static_pods: Fact[StaticPods] = NOT_READ
-    unsafe_scaling: Fact[bool] = NOT_READ
-    desired_replicas: int | None = None
+    unsafe_scaling: Fact[bool] = NOT_READ  # does an override keep the rules for one voter?
+    desired_replicas: int | None = None  # how many members the etcd operator wants; None when it is no number
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Lease of another operator, and what was seen of it by our own clock.
-
-    `moving`: a watch saw it renewed within its own duration. `silent`: nothing was seen of its holder for the grace
-    that it has (`decide.applicability`). `taken`: its holder has changed within that time.
-    """
+    """Lease of another operator, and what was seen of it by our own clock."""
 
     holder: str
     renew_time: datetime | None
     duration_seconds: int | None
-    moving: bool = False
-    silent: bool = False
-    taken: bool = False
+    moving: bool = False  # a watch saw it renewed within its own duration
+    silent: bool = False  # nothing was seen of its holder for the grace that it has (`decide.applicability`)
+    taken: bool = False  # its holder has changed within that time
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +125,9 @@ class EtcdMember:
 
 @dataclass(frozen=True, slots=True)
 class EtcdVoice:
-    """What a member answered at one endpoint.
+    """What a member answered at one endpoint; `errors` are in etcd's words: alarms, no leader.
 
-    `confirmed`: `members` came through the quorum. Otherwise they are this member's own opinion, which proves nothing,
-    and `unconfirmed` is the reason. `errors` are in etcd's words: alarms, no leader.
+    Where `members` are not `confirmed` through the quorum they prove nothing, and `unconfirmed` is the reason.
     """
 
     endpoint: str
@@ -201,14 +192,11 @@ class FeatureGates:
 
 @dataclass(frozen=True, slots=True)
 class NativeController:
-    """configs.operator.openshift.io/cluster: the conditions that the native controller writes there, if it does.
-
-    `moving_since`: lastTransitionTime of its Progressing while that is True.
-    """
+    """configs.operator.openshift.io/cluster: the conditions that the native controller writes there, if it does."""
 
     present: bool
     conditions: Conditions = Conditions()  # noqa: RUF009 - frozen
-    moving_since: datetime | None = None
+    moving_since: datetime | None = None  # lastTransitionTime of its Progressing while that is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,15 +208,8 @@ class Installed:
 
 
 Fact: TypeAlias = T | Unobserved
-Operand: TypeAlias = (
-    Workload
-    | StaticPods
-    | DisruptionBudget
-    | Managed
-    | IngressController
-    | SingleNodeSetting
-    | tuple[SingleNodeSetting | Unobserved, ...]
-)
+_One: TypeAlias = Workload | StaticPods | DisruptionBudget | Managed | IngressController | SingleNodeSetting
+Operand: TypeAlias = _One | tuple[SingleNodeSetting | Unobserved, ...]
 NO_ETCD_ACCESS = Unobserved(
     "the members of etcd",
     "no certificates were given. Start the operator with --etcd-cert-dir, or take the check out of the definition",
@@ -237,11 +218,7 @@ NO_ETCD_ACCESS = Unobserved(
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that is known at one moment. How each field is read says its entry in `catalog.Sources`.
-
-    `live`: read from the server for this decision. `disturbed`: watches that are in trouble right now, so that their
-    facts may be old. `awaited`: what an open request is decided from is still being read for the first time.
-    """
+    """Everything that is known at one moment. How each field is read says its entry in `catalog.Sources`."""
 
     infrastructure: Fact[Infrastructure] = NOT_READ
     installed: Fact[Installed] = NOT_READ
@@ -269,9 +246,9 @@ class Facts:
     leader_leases: Fact[tuple[Fact[LeaderLease], ...]] = NOT_READ
     acceptances: Fact[Acceptances] = NOT_READ
     operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)
-    live: bool = False
-    disturbed: tuple[str, ...] = ()
-    awaited: bool = False
+    live: bool = False  # read from the server for this decision
+    disturbed: tuple[str, ...] = ()  # watches that are in trouble right now, so that their facts may be old
+    awaited: bool = False  # what an open request is decided from is still being read for the first time
     derived: dict[object, Any] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property

@@ -2,9 +2,7 @@
 
 A watch may be behind. The resourceVersion of Infrastructure guards the request, the topology and our own record, but
 not nodes or etcd: so Infrastructure is read after everything else, and the age of the evidence is counted from the
-first request. Used by the operator for the change and for what could be asked for, and by the command line.
-
-`value`, `unobserved` and `malformed` are the one place where the end of a read becomes a fact, for `watches` too.
+first request. `value`, `unobserved` and `malformed` make a fact of the end of a read, for `watches` too.
 """
 
 from __future__ import annotations
@@ -49,14 +47,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Facts that were read for one decision. `taken` is the loop's time before the first request was sent.
-
-    `answers` are the reads behind them that were answered with everything that there is: who watches can keep them.
-    """
+    """Facts that were read for one decision. `taken` is the loop's time before the first request was sent."""
 
     facts: facts.Facts
     taken: float
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[Answer, ...] = ()  # those with everything that there is: who watches can keep them
 
     def age(self) -> float:
         """Seconds since the oldest fact in it was read, on the monotonic clock."""
@@ -84,8 +79,8 @@ def malformed(what: str, error: Exception) -> facts.Unobserved:
 
 def malformed_object(source: catalog.Source, name: str, error: Exception) -> facts.Unobserved:
     """The fact of one object of a source, whose name may have the namespace in front."""
-    resource_, namespace = source.selection.resource, source.selection.namespace
-    return malformed(resource_.describe(name.rpartition("/")[2], namespace), error)
+    selection = source.selection
+    return malformed(selection.resource.describe(name.rpartition("/")[2], selection.namespace), error)
 
 
 def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
@@ -97,9 +92,8 @@ def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
 
 async def read(client: clients.Client, source: catalog.Source, answers: list[Answer] | None = None) -> Any:
     """Read one source; whatever goes wrong becomes the fact. What was answered is added to `answers`."""
-    selection = source.selection
+    selection, kept = source.selection, [] if answers is None else answers
     entries: list[watch.Entry[Any]] = []
-    kept = [] if answers is None else answers
 
     def reduce(raw: dict[str, Any]) -> Any:
         try:
@@ -116,16 +110,7 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
             fact = reduce(await client.get(selection.resource, selection.name, namespace=selection.namespace))
             kept.append(Answer(source, tuple(entries)))
             return fact
-        options: clients.ListOptions = {
-            "namespace": selection.namespace,
-            "label_selector": selection.label_selector,
-            "metadata_only": selection.metadata_only,
-            "page": selection.page,
-            "timeout": client.request_timeout,
-        }
-        if source.enough is not None:
-            options["enough"] = source.enough
-        listing = await client.list(selection.resource, reduce=reduce, **options)
+        listing = await clients.listed(client, selection, reduce, enough=source.enough, timeout=client.request_timeout)
         # Neither a list that may have ended early nor one with an object that has no version replaces anything.
         if source.enough is None and len(entries) == len(listing.items):
             kept.append(Answer(source, tuple(entries), listing.resource_version))

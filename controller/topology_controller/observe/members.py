@@ -1,9 +1,9 @@
 """What the members of etcd say themselves, as a fact: asked once (`Members`), or again and again (`Poll`).
 
-etcd cannot be watched with a client certificate alone. So while a request is open it is asked every few seconds, and at
-once when the etcd operator publishes other members. Where to ask: at the endpoints that the administrator has named,
-else at every address that the etcd operator publishes. The package `etcd` adds every voter that a member list reveals,
-at the hosts of both and nowhere else; `process` imports it, and this module, only where there is a certificate folder.
+While a request is open etcd is asked every few seconds, and at once when the etcd operator publishes other members: at
+the endpoints that the administrator has named, else at every address that the etcd operator publishes. The package
+`etcd` adds every voter that a member list reveals, at the hosts of both and nowhere else. It is imported, with this
+module, only where there is a certificate folder.
 """
 
 from __future__ import annotations
@@ -21,21 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WHAT = "the members of etcd"
-PERIOD = 4.5
-"""Seconds from the end of a survey to the next."""
-_GAP = 1.0
-"""Seconds of rest after a survey, whatever happens."""
-_SHOWN = 3
+PERIOD = 4.5  # seconds from the end of a survey to the next
+_GAP = 1.0  # seconds of rest after a survey, whatever happens
 _STRANGE = "not asked: its address is not in ConfigMap openshift-etcd/etcd-endpoints"
 _NOT_ASKED = facts.Unobserved(WHAT, "they are not asked while nothing is wanted")
 _AWAITED = facts.Unobserved(WHAT, "not asked yet", kind=facts.Kind.AWAITED)
 
 
 class Members:
-    """One way to the members of etcd: at `endpoints` (https://host:port) instead of the published addresses.
-
-    `budget` is in seconds, for everything that one reading asks; `observer` is called for every request.
-    """
+    """One way to the members of etcd: at `endpoints`, else the published addresses; `budget` seconds for a reading."""
 
     def __init__(
         self,
@@ -45,14 +39,9 @@ class Members:
         budget: float = survey.BUDGET,
         observer: Callable[[str], None] | None = None,
     ) -> None:
-        self._folder = folders.Folder(folder)
-        self._endpoints = endpoints
-        self._budget = budget
-        self._observer = observer
-
-    def poll(self) -> Poll:
-        """Return a poll that asks again and again."""
-        return Poll(self)
+        self._folder, self._endpoints = folders.Folder(folder), endpoints
+        self._budget, self._observer = budget, observer
+        self.poll = Poll(self)
 
     async def read(self, published: facts.Fact[facts.EtcdEndpoints]) -> facts.Fact[facts.EtcdMembers]:
         """Ask every member now. Whatever goes wrong becomes the fact."""
@@ -102,7 +91,7 @@ def _fact(probes: tuple[survey.Probe, ...], hosts: frozenset[str]) -> facts.Fact
             silences[probe.endpoint] = facts.EtcdSilence(probe.endpoint, members, voice.why, down=voice.down)
     unanswered = tuple(silences[endpoint] for endpoint in sorted(silences))
     if not voices:
-        shown = "; ".join(f"{silence.endpoint}: {silence.why}" for silence in unanswered[:_SHOWN])
+        shown = "; ".join(f"{silence.endpoint}: {silence.why}" for silence in unanswered[:3])
         return facts.Unobserved(WHAT, f"none of them answered: {shown}")
     return facts.EtcdMembers(tuple(voices), unanswered)
 

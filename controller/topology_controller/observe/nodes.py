@@ -1,8 +1,8 @@
 """Nodes, and the Machines and bare-metal hosts that stand under the control plane: as facts, and how each is read.
 
 There may be thousands of nodes, each with a heartbeat: what changes with every one of them makes no other fact, and
-equal words are one object. Of Machines is kept what the rule of the etcd operator (`checks.machines`) and advisories
-use. Only `machine.openshift.io` is read, as that operator does: a Machine mirrored from `cluster.x-k8s.io` is in it.
+equal words are one object. Of Machines only `machine.openshift.io` is read, as the etcd operator does: a Machine
+mirrored from `cluster.x-k8s.io` is in it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,12 @@ HOST_ANNOTATION = "metal3.io/BareMetalHost"
 HOOK = "EtcdQuorumOperator"
 _HOOK_OWNER = "clusteroperator/etcd"
 _LONGEST_WORD = 64
-_LONGEST_TROUBLE = 256
 _ROLE = "node-role.kubernetes.io/"
 _OBSERVED_TOPOLOGY = "machineconfiguration.openshift.io/controlPlaneTopology"
 # One object for each word, however many nodes say it.
 _PRESSURES = {word: word for word in ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")}
 _STATUSES = {word: word for word in ("True", "False", "Unknown")}
-_LONGEST_LABEL = 400
-"""A key (prefix 253, name 63) and its value (63)."""
+_LONGEST_LABEL = 400  # a key (prefix 253, name 63) and its value (63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +52,10 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node with the label `node-role.kubernetes.io/control-plane`, or a worker (`worker`).
-
-    `master`: labelled so with an empty value, as operators select it. `labels` as key=value are those of a worker with
-    taints, by which pods that tolerate these may select it. `pressure`: conditions of lack that are True. `free_memory`
-    and `free_storage` are what its kubelet leaves to pods (`status.allocatable`), like `memory` in bytes.
-    """
+    """A node with the label `node-role.kubernetes.io/control-plane`, or a worker (`worker`)."""
 
     name: str
-    master: bool
+    master: bool  # labelled so with an empty value, as operators select it
     worker: bool
     ready: str
     cordoned: bool
@@ -70,14 +63,13 @@ class Node:
     kubelet_version: str | None = None
     cpus: float | None = None
     memory: float | None = None
-    free_memory: float | None = None
+    free_memory: float | None = None  # as `free_storage` what the kubelet leaves to pods (`status.allocatable`)
     free_storage: float | None = None
     addresses: tuple[str, ...] = ()
     taints: tuple[Taint, ...] = ()
-    observed_topology: str | None = None
-    """By which the machine config daemon goes."""
-    pressure: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
+    observed_topology: str | None = None  # by which the machine config daemon goes
+    pressure: tuple[str, ...] = ()  # conditions of lack that are True
+    labels: tuple[str, ...] = ()  # key=value, of a worker with taints
     master_has_value: bool = False
 
 
@@ -116,10 +108,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A Machine with role master or arbiter (machine.openshift.io/v1beta1).
-
-    `guarded`: it has the preDrain hook of the etcd operator. `authority` is None where machines are not migrated.
-    """
+    """A Machine with role master or arbiter; `guarded`: it has the preDrain hook of the etcd operator."""
 
     name: str
     arbiter: bool = False
@@ -128,7 +117,7 @@ class Machine:
     node: str | None = None
     deleting: bool = False
     guarded: bool = False
-    authority: str | None = None
+    authority: str | None = None  # None where machines are not migrated
     host: str | None = None
     trouble: str = ""
 
@@ -225,7 +214,6 @@ def _shared(text: str) -> str:
 
 
 _taint = functools.lru_cache(maxsize=64)(Taint)
-"""Thousands of nodes may have the same one."""
 
 
 def _taints(raw: Raw) -> tuple[Taint, ...]:
@@ -248,12 +236,7 @@ def other_node(raw: Raw) -> OtherNode:
     """Node (v1) without the label control-plane, from its metadata alone."""
     labels = fields.mapping(raw, "metadata.labels")
     master, master_has_value = _master(labels)
-    return OtherNode(
-        name=fields.text(raw, "metadata.name") or "",
-        master=master,
-        arbiter=f"{_ROLE}arbiter" in labels,
-        master_has_value=master_has_value,
-    )
+    return OtherNode(fields.text(raw, "metadata.name") or "", master, f"{_ROLE}arbiter" in labels, master_has_value)
 
 
 def describe_host(name: str) -> str:
@@ -282,7 +265,6 @@ def machine(raw: Raw) -> Machine:
 
 def host(raw: Raw) -> Host:
     """BareMetalHost (metal3.io/v1alpha1): most of it is an inventory of hardware, which is not kept."""
-    powered_on = fields.at(raw, "status.poweredOn", bool, "a boolean")
     consumer = fields.text(raw, "spec.consumerRef.kind") == "Machine"
     return Host(
         name=fields.name(raw),
@@ -290,7 +272,7 @@ def host(raw: Raw) -> Host:
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
         consumer=fields.text(raw, "spec.consumerRef.name") if consumer else None,
         failed=fields.text(raw, "status.operationalStatus") == "error",
-        powered_on=powered_on is not False,
+        powered_on=fields.at(raw, "status.poweredOn", bool, "a boolean") is not False,
         trouble=_trouble(raw, "status.errorMessage"),
     )
 
@@ -300,4 +282,4 @@ def _word(raw: Raw, path: str) -> str:
 
 
 def _trouble(raw: Raw, path: str) -> str:
-    return " ".join((fields.text(raw, path) or "").split())[:_LONGEST_TROUBLE]
+    return " ".join((fields.text(raw, path) or "").split())[:256]

@@ -54,25 +54,20 @@ def machine_config_pool(raw: Raw) -> MachineConfigPool:
 
 @dataclass(frozen=True, slots=True)
 class ControllerConfig:
-    """ControllerConfig machine-config-controller: the topology that machine configs are made for.
-
-    `failing` is the status of condition TemplateControllerFailing, or "absent"; `failing_since` only while it is True.
-    """
+    """ControllerConfig machine-config-controller: the topology that machine configs are made for."""
 
     control_plane: str | None
     failing: str
+    """Status of condition TemplateControllerFailing, or "absent"."""
     failing_since: datetime | None = None
 
 
 def controller_config(raw: Raw) -> ControllerConfig:
     """ControllerConfig machine-config-controller (machineconfiguration.openshift.io/v1)."""
     failing = next((status for type_, status, *_ in fields.conditions(raw) if type_ == _FAILING), "absent")
-    since = fields.condition(raw, _FAILING).get("lastTransitionTime")
-    return ControllerConfig(
-        control_plane=fields.text(raw, "spec.infra.status.controlPlaneTopology"),
-        failing=failing,
-        failing_since=fields.time(since, "lastTransitionTime") if failing == "True" else None,
-    )
+    since = fields.condition(raw, _FAILING).get("lastTransitionTime") if failing == "True" else None
+    control_plane = fields.text(raw, "spec.infra.status.controlPlaneTopology")
+    return ControllerConfig(control_plane, failing, fields.time(since, "lastTransitionTime"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +84,10 @@ class Workload:
 
 def workload(raw: Raw) -> Workload:
     """Deployment or StatefulSet (apps/v1)."""
-    return Workload(
-        generation=fields.whole(raw, "metadata.generation"),
-        observed=fields.observed(raw),
-        # As the API server defaults it.
-        wanted=fields.whole(raw, "spec.replicas", 1),
-        updated=fields.whole(raw, "status.updatedReplicas"),
-        ready=fields.whole(raw, "status.readyReplicas"),
-        available=fields.whole(raw, "status.availableReplicas"),
-    )
+    generation, observed = fields.whole(raw, "metadata.generation"), fields.observed(raw)
+    wanted = fields.whole(raw, "spec.replicas", 1)  # as the API server defaults it
+    counts = [fields.whole(raw, f"status.{which}Replicas") for which in ("updated", "ready", "available")]
+    return Workload(generation, observed, wanted, *counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +102,12 @@ class NodeRevision:
 
 @dataclass(frozen=True, slots=True)
 class StaticPods:
-    """Revisions of the static pods that an operator installs on every control-plane node, sorted by node.
-
-    `observed_time`: when spec.observedConfig was last written, None: with the object, or not known. What its operator
-    makes of it comes after that. `observed_single`: does it belong to a single node (kube-apiserver)? None: not known.
-    """
+    """Revisions of the static pods that an operator installs on every control-plane node, sorted by node."""
 
     latest: int
     nodes: tuple[NodeRevision, ...]
-    observed_time: datetime | None = None
-    observed_single: bool | None = None
+    observed_time: datetime | None = None  # when spec.observedConfig was last written; None: with the object, not known
+    observed_single: bool | None = None  # does that belong to a single node (kube-apiserver)? None: not known
 
 
 def static_pods(raw: Raw) -> StaticPods:
@@ -135,12 +121,9 @@ def static_pods(raw: Raw) -> StaticPods:
         )
         for entry in fields.items(raw, "status.nodeStatuses")
     )
-    return StaticPods(
-        latest=fields.whole(raw, "status.latestAvailableRevision"),
-        nodes=tuple(sorted(revisions, key=lambda revision: revision.node)),
-        observed_time=_observed_time(raw),
-        observed_single=_observed_single(raw),
-    )
+    latest = fields.whole(raw, "status.latestAvailableRevision")
+    by_node = tuple(sorted(revisions, key=lambda revision: revision.node))
+    return StaticPods(latest, by_node, _observed_time(raw), _observed_single(raw))
 
 
 def _observed_time(raw: Raw) -> datetime | None:
@@ -197,8 +180,7 @@ def managed(raw: Raw) -> Managed:
 class IngressController:
     """IngressController openshift-ingress-operator/default, with the placement of its routers.
 
-    Without `wanted_replicas` the ingress operator decides. `node_labels` as key=value are required of a node; a
-    requirement that the ingress operator cannot use is in it too, in words that no label has.
+    `node_labels` (key=value) are required of a node; one that the ingress operator cannot use is in words no label has.
     """
 
     wanted_replicas: int | None
@@ -251,8 +233,5 @@ class SingleNodeSetting:
 def single_node_setting(raw: Raw, field: str, values: tuple[bool | int | str, ...]) -> SingleNodeSetting:
     """Any object, by whether this field has one of these values: a number is no boolean."""
     value = fields.at(raw, field)
-    return SingleNodeSetting(
-        name=fields.name(raw),
-        namespace=fields.text(raw, "metadata.namespace"),
-        present=any(type(value) is type(wanted) and value == wanted for wanted in values),
-    )
+    present = any(type(value) is type(wanted) and value == wanted for wanted in values)
+    return SingleNodeSetting(fields.name(raw), fields.text(raw, "metadata.namespace"), present)

@@ -1,13 +1,13 @@
 """One reader per kind: a raw object in, a fact out. `nodes` and `operands` have those of their subjects.
 
-Only the fields that a check or a decision uses are read; everything else is dropped here, so that a node of 16 KB
-becomes a few words, and what changes with every pod that comes and goes (times, messages) makes no other fact. A field
-of the wrong type raises `fields.Malformed`; the caller turns it into `Unobserved`. What cannot be used of an annotation
-or of the load balancer spoils nothing of the object that it stands in.
+Only the fields that a check or a decision uses are read, so that what changes with every pod that comes and goes
+(times, messages) makes no other fact. A field of the wrong type raises `fields.Malformed`. What cannot be used of an
+annotation or of the load balancer spoils nothing of the object that it stands in.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import urllib.parse
@@ -24,18 +24,12 @@ _NATIVE_CONDITION = "TopologyTransitionController"
 _GATE = "MutableTopology"
 _CHECKS = frozenset(vocabulary.CheckName)
 _LONGEST_WORD = 64
-_MOST_UNKNOWN_CHECKS = 16
-"""Entries of the ConfigMap of accepted checks that name no check are reported, but only so many of them are kept."""
 _INFRASTRUCTURE = "infrastructures.config.openshift.io/cluster"
 _ETCD = "etcds.operator.openshift.io/cluster"
+# Where `status.platformStatus` has the load balancer of a platform that may manage one itself: openshift/api
+# config/v1/types_infrastructure.go (release-4.20 to main).
 _PLATFORMS = {"BareMetal": "baremetal", "Nutanix": "nutanix", "OpenStack": "openstack", "VSphere": "vsphere"}
-"""Where `status.platformStatus` has the load balancer of a platform that may manage one itself.
-
-openshift/api config/v1/types_infrastructure.go (release-4.20 to main)."""
-_SEPARATORS = re.compile(r"[,\s]+")
 _HOST = re.compile(r"[-.:0-9A-Za-z]{1,253}\Z")
-_MOST_ADDRESSES = 8
-_LONGEST_URL = 1024
 
 
 def _conditions(raw: Raw) -> list[facts.Condition]:
@@ -86,8 +80,9 @@ def _load_balancer(raw: Raw) -> facts.Fact[facts.LoadBalancer]:
         type_, addresses = _managed(raw)
     except fields.Malformed as error:
         return _malformed(_INFRASTRUCTURE, error)
-    hosts = _host(status.get("apiServerURL")), _host(status.get("apiServerInternalURI"))
-    return facts.LoadBalancer(type_, addresses, *hosts)
+    return facts.LoadBalancer(
+        type_, addresses, _host(status.get("apiServerURL")), _host(status.get("apiServerInternalURI"))
+    )
 
 
 def _managed(raw: Raw) -> tuple[str | None, tuple[str, ...]]:
@@ -100,7 +95,7 @@ def _managed(raw: Raw) -> tuple[str | None, tuple[str, ...]]:
     if not values and (older := fields.text(raw, f"{path}.apiServerInternalIP")) is not None:
         values = [older]
     addresses = []
-    for value in filter(None, values[:_MOST_ADDRESSES]):
+    for value in filter(None, values[:8]):
         address = fields.address(value)
         if address is None:
             raise fields.Malformed(f"{path}.apiServerInternalIPs[]", "an IP address", value)
@@ -110,12 +105,10 @@ def _managed(raw: Raw) -> tuple[str | None, tuple[str, ...]]:
 
 def _host(url: object) -> str | None:
     """The host of a URL. Only words depend on it, so one that cannot be read is none."""
-    if not isinstance(url, str) or len(url) > _LONGEST_URL:
-        return None
-    try:
-        host = urllib.parse.urlsplit(url).hostname or ""
-    except ValueError:
-        return None
+    host = ""
+    if isinstance(url, str) and len(url) <= 1024:
+        with contextlib.suppress(ValueError):
+            host = urllib.parse.urlsplit(url).hostname or ""
     return fields.address(host) or host if _HOST.match(host) else None
 
 
@@ -141,7 +134,7 @@ def _backends(value: object) -> facts.Backends | None:
         return facts.Backends(too_long=True)
     addresses: dict[str, bool] = {}
     wrong = []
-    for position, entry in enumerate(filter(None, _SEPARATORS.split(value)), start=1):
+    for position, entry in enumerate(filter(None, re.split(r"[,\s]+", value)), start=1):
         address = fields.address(entry)
         if address is None:
             wrong.append((position, entry))
@@ -164,7 +157,7 @@ def cluster_operator(raw: Raw) -> facts.ClusterOperator:
     backup = entries.get("RecentBackup", {})
     return facts.ClusterOperator(
         name=fields.text(raw, "metadata.name") or "",
-        conditions=facts.Conditions(tuple(kept)),
+        conditions=facts.Conditions(kept),
         settled_time=fields.time(entries.get("Progressing", {}).get("lastTransitionTime"), "lastTransitionTime"),
         backup_time=fields.time_or_none(backup.get("lastTransitionTime")) if backup.get("status") == "True" else None,
     )
@@ -175,7 +168,7 @@ def cluster_version(raw: Raw) -> facts.ClusterVersion:
     kept = [item for item in _conditions(raw) if item.type in {"Progressing", "Upgradeable"}]
     return facts.ClusterVersion(
         version=fields.text(raw, "status.desired.version"),
-        conditions=facts.Conditions(tuple(kept)),
+        conditions=facts.Conditions(kept),
         # The version operator puts the newest in front.
         newest=next((fields.text(entry, "version") for entry in fields.items(raw, "status.history")), None),
         known_capabilities=frozenset(fields.items(raw, "status.capabilities.knownCapabilities", str)),
@@ -214,16 +207,16 @@ def acceptances(raw: Raw) -> facts.Acceptances:
     """ConfigMap topology-accepted-checks (v1). An entry that cannot be used spoils no other."""
     data = fields.mapping(raw, "data")
     known = [key for key in sorted(data) if key in _CHECKS]
-    unknown = [key for key in sorted(data) if key not in _CHECKS][:_MOST_UNKNOWN_CHECKS]
+    # Entries that name no check are reported, but only so many of them are kept.
+    unknown = [key for key in sorted(data) if key not in _CHECKS][:16]
     return facts.Acceptances(tuple(_acceptance(key, data[key]) for key in (*known, *unknown)))
 
 
 def _acceptance(check: str, value: object) -> facts.Acceptance:
-    try:
+    attempt, reason = None, None
+    with contextlib.suppress(ValueError, RecursionError):
         entry = json.loads(value) if isinstance(value, str) else None
         attempt, reason = fields.text(entry, "attempt"), fields.text(entry, "reason")
-    except (ValueError, RecursionError):
-        attempt, reason = None, None
     if attempt is None:
         return facts.Acceptance(check, wrong='its value is not {"attempt": ..., "reason": ...} as JSON')
     # JSON can hold characters that no text can be encoded with.
@@ -247,12 +240,9 @@ def etcd(raw: Raw) -> facts.Etcd:
     except fields.Malformed as error:
         # The conditions are worth as much as before.
         revisions = _malformed(_ETCD, error)
-    kept = [
-        facts.Condition(type_, status, reason)
-        for type_, status, reason, _ in fields.conditions(raw)
-        if type_.startswith("EtcdMembers")
-    ]
-    return facts.Etcd(facts.Conditions(tuple(kept)), revisions, _unsafe_scaling(raw), _desired_replicas(raw))
+    members = [entry[:3] for entry in fields.conditions(raw) if entry[0].startswith("EtcdMembers")]
+    kept = facts.Conditions([facts.Condition(*entry) for entry in members])
+    return facts.Etcd(kept, revisions, _unsafe_scaling(raw), _desired_replicas(raw))
 
 
 _GO_BOOLEANS = {
@@ -276,14 +266,11 @@ def _unsafe_scaling(raw: Raw) -> facts.Fact[bool]:
 
 def _desired_replicas(raw: Raw) -> int | None:
     """Source: cluster-etcd-operator pkg/operator/ceohelpers/common.go, ReadDesiredControlPlaneReplicasCount (main)."""
-    for config in ("unsupportedConfigOverrides", "observedConfig"):
-        try:
-            count = fields.optional_whole(raw, f"spec.{config}.controlPlane.replicas")
-        except fields.Malformed:
-            # An advisory alone is made of it: the conditions are worth as much as before.
-            return None
-        if count is not None:
-            return count
+    # An advisory alone is made of it: where it is malformed, the conditions are worth as much as before.
+    with contextlib.suppress(fields.Malformed):
+        for config in ("unsupportedConfigOverrides", "observedConfig"):
+            if (count := fields.optional_whole(raw, f"spec.{config}.controlPlane.replicas")) is not None:
+                return count
     return None
 
 
@@ -292,11 +279,8 @@ def lease(raw: Raw) -> facts.Lease:
     seconds = fields.optional_whole(raw, "spec.leaseDurationSeconds")
     if seconds is not None and not 0 < seconds < 2**31:
         raise fields.Malformed("spec.leaseDurationSeconds", "a positive number of 31 bits", seconds)
-    return facts.Lease(
-        holder=fields.text(raw, "spec.holderIdentity") or "",
-        renew_time=fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime"),
-        duration_seconds=seconds,
-    )
+    renewed = fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime")
+    return facts.Lease(fields.text(raw, "spec.holderIdentity") or "", renewed, seconds)
 
 
 def leader_lease(raw: Raw) -> facts.LeaderLease:

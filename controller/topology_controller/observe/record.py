@@ -23,16 +23,15 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _WHAT = "infrastructures.config.openshift.io/cluster"
-_LONGEST_NAME = 64
 _PHASES = frozenset(vocabulary.Phase)
 _STAGES, _STATUSES = tuple(vocabulary.Stage), tuple(vocabulary.CheckStatus)
+# What values of our enumerations look like; anything else in their place is no value of a newer version.
 _WORD = re.compile(r"[A-Z][A-Za-z]{0,63}")
-"""What values of our enumerations look like; anything else in their place is no value of a newer version."""
+# Parts of a copy without which a transition is known to be under way; a check that needs one of them is Unknown.
 _SHOWN = frozenset({"checks", "progress", "problem", "accepted", "completedTime", "deadlineTime"})
 _MEASURED = frozenset({"attempt", "baseline", "requestedTime", "phaseTransitionTime", "admittedTime"})
-"""Parts of a copy without which a transition is known to be under way; a check that needs one of them is Unknown."""
+# What names of definitions look like; a record before a definition was found has none.
 _NAME = re.compile(r"[a-z0-9-]{0,64}")
-"""What names of definitions look like; a record before a definition was found has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,7 @@ class LoadBalancer:
     """What Infrastructure says of what stands before the control plane. Addresses are in their shortest form."""
 
     type: str | None = None
-    addresses: tuple[str, ...] = ()
-    """Virtual addresses that the cluster keeps itself."""
+    addresses: tuple[str, ...] = ()  # virtual addresses that the cluster keeps itself
     api_host: str | None = None
     api_internal_host: str | None = None
 
@@ -59,13 +57,10 @@ class LoadBalancer:
 class Backends:
     """Annotation LOAD_BALANCER_BACKENDS_ANNOTATION: where the load balancer leads, as an administrator says."""
 
-    LONGEST: ClassVar[int] = 4096
-    """Bytes of the annotation; five addresses have less than a hundred."""
+    LONGEST: ClassVar[int] = 4096  # bytes of the annotation; five addresses have less than a hundred
 
-    addresses: tuple[str, ...] = ()
-    """In their shortest form and in their order, each once."""
-    wrong: tuple[tuple[int, str], ...] = ()
-    """Entries that are no address, with their position, counted from 1."""
+    addresses: tuple[str, ...] = ()  # in their shortest form and in their order, each once
+    wrong: tuple[tuple[int, str], ...] = ()  # entries that are no address, with their position, counted from 1
     repeated: tuple[str, ...] = ()
     too_long: bool = False
 
@@ -100,8 +95,7 @@ class OwnOperator:
     paused: bool
     status: dict[str, Any] = dataclasses.field(repr=False)
     copy: RecordCopy | None = None
-    backup_time: datetime | None = None
-    """Last backup of etcd according to an administrator; None when it is no time."""
+    backup_time: datetime | None = None  # last backup of etcd according to an administrator; None when it is no time
     backends: Backends | None = None
     router_drain_accepted: bool = False
     elsewhere: bool = False
@@ -135,11 +129,11 @@ def record(raw: object) -> TopologyTransition | fields.Unobserved | None:
 def copy(extension: object) -> RecordCopy | None:
     """The copy in status.extension. No schema guards it: what a record could not be rebuilt from is no copy.
 
-    A phase of a newer version counts as Converging: everything is proven again. What is spoilt is left out: that a
-    transition is under way is not forgotten because of an answer or a time that makes no sense.
+    What is spoilt is left out: that a transition is under way is not forgotten because of a time that makes no sense.
     """
     if not isinstance(extension, dict):
         return None
+    # Of a newer version: everything is proven again.
     if _newer(extension) is not None:
         extension = {**extension, "phase": vocabulary.Phase.CONVERGING.value}
     for left_out in (frozenset[str](), _SHOWN, _SHOWN | _MEASURED):
@@ -158,14 +152,14 @@ def _plain(transition: TopologyTransition) -> bool:
 
 def _newer(raw: object) -> Newer | None:
     """A record in a phase that may be one of a newer version, with as much of the rest as can be read."""
-    if not isinstance(raw, dict):
+    # Every version writes when the phase was entered.
+    if not isinstance(raw, dict) or not isinstance(raw.get("phaseTransitionTime"), str):
         return None
     phase, target = raw.get("phase"), raw.get("target")
-    # Every version writes when the phase was entered.
-    if not isinstance(raw.get("phaseTransitionTime"), str) or not _is_newer(phase, _PHASES):
+    if not _is_newer(phase, _PHASES):
         return None
     names = (raw.get("name"), target.get("controlPlane") if isinstance(target, dict) else None)
-    name, control_plane = (value if isinstance(value, str) and len(value) <= _LONGEST_NAME else None for value in names)
+    name, control_plane = (value if isinstance(value, str) and len(value) <= 64 else None for value in names)
     why = f"status.topologyTransition.phase is {phase}, which this version does not know"
     return Newer(_WHAT, why, phase=str(phase), name=name, target=control_plane)
 

@@ -1,15 +1,12 @@
 """Keeps the facts current: the idle watches always, the others (`sources`) while a request is open.
 
-Each source is one reflector, which keeps reduced facts only and calls `on_change` when one of them differs. A watch
-that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One that is in
-trouble right now is named in `Facts.disturbed`, so that nothing is called finished from old news; accepted checks are
-no evidence, and disturb nothing. etcd's members (`members`) are asked again and again while that is wanted.
+A watch that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One
+that is in trouble right now is named in `Facts.disturbed`, so that nothing is called finished from old news; accepted
+checks are no evidence, and disturb nothing. etcd's members (`members`) are asked again and again while that is wanted.
 
 Where a list, or our own lease, shows that the API server's store was put back to an earlier state, `restored` is set:
-what is known may never have happened, and `read_anew` forgets all of it.
-
-Whether the holder of the etcd operator's lease is alive cannot be read from a time that another machine's clock wrote:
-when it was last seen renewed is noted on our own clock, too.
+what is known may never have happened, and `read_anew` forgets all of it. Whether the holder of the etcd operator's
+lease is alive cannot be read from another machine's clock: when it was seen renewed is noted on our own, too.
 """
 
 from __future__ import annotations
@@ -43,8 +40,7 @@ class _Watch:
     source: catalog.Source
     reflector: reflector.Reflector[Any]
     task: asyncio.Task[None]
-    fact: Any = None
-    """What it has brought, as a fact; None where that is to be made anew."""
+    fact: Any = None  # what it has brought, as a fact; None where that is to be made anew
 
 
 class Watches:
@@ -60,20 +56,16 @@ class Watches:
         etcd: members.Poll | None = None,
         on_restored: Callable[[], None] = lambda: None,
     ) -> None:
-        self._client = client
-        self._on_change = on_change
+        self._client, self._timing, self._etcd = client, timing, etcd
+        self._on_change, self._on_restored = on_change, on_restored
         self._sources = tuple(source for source in sources if not source.beside)
         self._beside = tuple(source for source in sources if source.beside)
-        self._timing = timing
-        self._etcd = etcd
-        self._on_restored = on_restored
         self._watches: dict[str, _Watch] = {}
         self._lease_seen: datetime | None = None
         self._lease_moved: float | None = None
         self._lease_still: asyncio.TimerHandle | None = None
         self._news = asyncio.Event()
-        # While the answer to a write of ours is taken in: who wrote knows what follows from it.
-        self._answered = False
+        self._answered = False  # while the answer to a write of ours is taken in: who wrote knows what follows from it
         self._unseen_since: float | None = None
         # Everything as it was assembled last; None once a watch has brought something.
         self._kept: facts.Facts | None = None
@@ -142,7 +134,10 @@ class Watches:
 
     async def first_answers(self) -> None:
         """Wait until every open watch has read its first list, has a reason why it could not, or died of a bug."""
-        while any(self._awaited(watch) for watch in self._watches.values()):
+        while any(
+            not watch.task.done() and not watch.reflector.snapshot().synced and watch.reflector.error is None
+            for watch in self._watches.values()
+        ):
             self._news.clear()
             await self._news.wait()
 
@@ -220,14 +215,12 @@ class Watches:
         return fact
 
     def _assembled(self) -> facts.Facts:
-        read = {
-            watch.source: watch.fact if watch.fact is not None else self.fact(watch.source)
-            for watch in self._watches.values()
-        }
+        watches = self._watches.values()
+        read = {watch.source: self.fact(watch.source) if watch.fact is None else watch.fact for watch in watches}
         unread = [source for source, fact in read.items() if isinstance(fact, facts.Unobserved) and fact.awaited]
         self._reading = not self.is_open or bool([source for source in unread if not source.beside])
         # What a watch in trouble has brought is good for a while, and no event says when that ends.
-        self._in_trouble = [watch for watch in self._watches.values() if watch.reflector.error is not None]
+        self._in_trouble = [watch for watch in watches if watch.reflector.error is not None]
         disturbed = tuple(watch.source.what for watch in self._in_trouble if not watch.source.beside)
         return catalog.filled(_NOTHING, read, disturbed=disturbed)
 
@@ -291,11 +284,6 @@ class Watches:
                 _LOG.warning("cannot watch %(object)s: %(trouble)s; trying again", words)
         if not self._answered:
             self._on_change()
-
-    @staticmethod
-    def _awaited(watch: _Watch) -> bool:
-        snapshot = watch.reflector.snapshot()
-        return not watch.task.done() and not snapshot.synced and snapshot.error is None
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         # A watch ends only by being stopped. Anything else is a bug, and must wake the loop so that it is seen.

@@ -1,9 +1,8 @@
 """Authentication and authorization, in front of every path that is not open.
 
-Probes are open. Everything else asks for one right, get of the path `/metrics` (`nonResourceURLs` of RBAC), whether
-there is such a path or not. `refusal` takes the user of a request from a client certificate that the handshake has
-verified, else from a bearer token, as kube-apiserver does. `Reviews` asks the API server (TokenReview,
-SubjectAccessReview); without an answer the request is refused with 503.
+Probes are open. Everything else asks for one right, get of the path `/metrics` (`nonResourceURLs` of RBAC). `refusal`
+takes the user of a request from a client certificate that the handshake has verified, else from a bearer token.
+`Reviews` asks the API server; without an answer the request is refused with 503.
 """
 
 from __future__ import annotations
@@ -89,32 +88,25 @@ class Cache(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds for which reviews are believed (`known`, `unknown`: tokens; `yes`, `no`: access), and the bounds.
-
-    `answer`: how long one review may take. At most `at_once` at a time, and `rate` a second in the long run and `burst`
-    in a moment about what was not good before: any client makes this process ask, and the API server allots it one
-    share for all, the renewal of the lease included.
-    """
+    """Seconds for which reviews of tokens (`known`, `unknown`) and access are believed, and the bounds."""
 
     known: float = 60.0
     unknown: float = 10.0
     yes: float = 300.0
     no: float = 30.0
-    answer: float = 10.0
+    answer: float = 10.0  # for one review
     at_once: int = 4
+    # Reviews a second, and in a moment, of what was not good before: any client makes this process ask, and the API
+    # server allots it one share, the lease's included.
     rate: float = 10.0
     burst: int = 20
-
-
-DEFAULT = Timing()
 
 
 class Reviews:
     """The two reviews, and their results for as long as they are believed. A token is kept as its SHA-256 only."""
 
-    def __init__(self, client: clients.Client, timing: Timing = DEFAULT) -> None:
-        self._client = client
-        self._timing = timing
+    def __init__(self, client: clients.Client, timing: Timing = Timing()) -> None:
+        self._client, self._timing = client, timing
         self._tokens: Cache[bytes, Identity | Literal[False]] = Cache(_CACHED)
         self._allowed: Cache[tuple[Identity, str], bool] = Cache(_CACHED)
         self._asking: weakref.WeakValueDictionary[object, asyncio.Lock] = weakref.WeakValueDictionary()
@@ -172,15 +164,14 @@ class Reviews:
     async def _ask(self, resource: resources.Resource, spec: dict[str, Any]) -> dict[str, Any]:
         """Return the status of a review."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        ends = loop.time() + self._timing.answer
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}
         try:
             try:
                 review = await self._client.create(resource, body, timeout=self._timing.answer)
             except errors.Unreachable:
                 # Most likely a kept connection that the server had closed. A review can be repeated, unlike a write.
-                left = began + self._timing.answer - loop.time()
-                review = await self._client.create(resource, body, timeout=max(1.0, left))
+                review = await self._client.create(resource, body, timeout=max(1.0, ends - loop.time()))
         except errors.KubeError as error:
             if str(error) != self._logged:
                 self._logged = str(error)
@@ -203,19 +194,13 @@ def _identity(status: dict[str, Any]) -> Identity | None:
         return None
     extra = user.get("extra")
     pairs = extra.items() if isinstance(extra, dict) else ()
-    return Identity(
-        name,
-        str(user.get("uid") or ""),
-        tuple(str(group) for group in user.get("groups") or ()),
-        tuple(sorted((str(key), tuple(str(value) for value in values or ())) for key, values in pairs)),
-    )
+    groups = tuple(str(group) for group in user.get("groups") or ())
+    further = tuple(sorted((str(key), tuple(str(value) for value in values or ())) for key, values in pairs))
+    return Identity(name, str(user.get("uid") or ""), groups, further)
 
 
 def certified(certificate: dict[str, Any] | None) -> Identity | None:
-    """Return whom a verified certificate names, as Kubernetes reads it: the common name, and organisations as groups.
-
-    None for no certificate, for one that has expired since the handshake, and for one without exactly one common name.
-    """
+    """Return whom a verified certificate names, as Kubernetes reads it; None if it has expired since the handshake."""
     if not certificate:
         return None
     try:
@@ -241,7 +226,10 @@ async def refusal(request: web.Request, reviews: Reviews) -> web.Response | None
             return None
         user = user or await reviews.identity(_token(request))
         if user is None:
-            return _unauthorized(request)
+            sent = "Authorization" in request.headers
+            text = "no credentials: send a client certificate or Authorization: Bearer TOKEN"
+            text = "these credentials are not accepted" if sent else text
+            return web.Response(status=401, text=f"{text}\n", headers={"WWW-Authenticate": "Bearer"})
         allowed = await reviews.allowed(user, PATH)
     except Undecided as error:
         return web.Response(status=503, text=f"{error}\n", headers={"Retry-After": "1"})
@@ -253,13 +241,6 @@ def _token(request: web.Request) -> str:
     credentials = request.headers.getall("Authorization", ())
     scheme, _, token = credentials[0].strip().partition(" ") if len(credentials) == 1 else ("", "", "")
     return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def _unauthorized(request: web.Request) -> web.Response:
-    text = "no credentials: send a client certificate or Authorization: Bearer TOKEN\n"
-    if "Authorization" in request.headers:
-        text = "these credentials are not accepted\n"
-    return web.Response(status=401, text=text, headers={"WWW-Authenticate": "Bearer"})
 
 
 def _forbidden(name: str) -> str:

@@ -1,9 +1,8 @@
-"""The status page: `/`, the state behind it as JSON at `/state`, and the same as a stream of events at `/events`.
+"""What is served: probes, metrics, and the status page `/` with its state as JSON (`/state`) and as events (`/events`).
 
-A stream has the whole state when it begins and whenever it differs, a few times a second at most, and a comment in
-between. `Latest` changes when the loop has decided; a process that does not lead has no decision, and looks at its idle
-watches every two seconds. While there is a reader, `Latest` is asked to have what nothing watches read again; without
-one nothing is computed or read. `server` decides who may see it, `policy` what may run in it.
+A stream has the whole state when it begins and whenever it differs, and a comment in between. A process that does not
+lead has no decision, and looks at its idle watches every two seconds. While there is a reader, `Latest` is asked to
+have what nothing watches read again; without one nothing is computed or read. `server` decides who may see it.
 """
 
 from __future__ import annotations
@@ -16,20 +15,23 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from .. import bindata
 from ..report import view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..observe import facts
+    from ..report import metrics as measuring
 
-STREAMS = 8
-"""At once; others get 503 with Retry-After, and can read /state meanwhile."""
+STUCK_BOUND = 120.0
+"""Seconds that one pass of the loop may take, or that the event loop may stand still, before healthz fails."""
+STREAMS = 8  # at once; others get 503 with Retry-After, and can read /state meanwhile
 _AGAIN = 15
 _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
@@ -57,15 +59,18 @@ def policy(page: str) -> str:
     )
 
 
-class Page:
-    """What is served. `async with` it inside of the server: leaving ends all streams. `about` may be replaced."""
+class Page(contextlib.AbstractAsyncContextManager["Page"]):
+    """What is served. `async with` it inside of the server: leaving ends all streams."""
 
     def __init__(
-        self, latest: view.Latest, known: Callable[[], facts.Facts], about: view.About, *, timing: Timing = Timing()
+        self,
+        latest: view.Latest,
+        known: Callable[[], facts.Facts],
+        about: Callable[[], view.About],
+        *,
+        timing: Timing = Timing(),
     ) -> None:
-        self._latest = latest
-        self._known = known
-        self.about = about
+        self._latest, self._known, self.about = latest, known, about
         self._timing = timing
         self._page: tuple[str, str] | None = None
         self._seen: tuple[int, float, str] | None = None
@@ -74,14 +79,8 @@ class Page:
 
     def routes(self) -> Iterable[web.RouteDef]:
         """Return what is served."""
-        return (
-            web.get("/", self._show),
-            web.get("/state", self._state),
-            web.get("/events", self._events, allow_head=False),
-        )
-
-    async def __aenter__(self) -> Self:
-        return self
+        events = web.get("/events", self._events, allow_head=False)
+        return (web.get("/", self._show), web.get("/state", self._state), events)
 
     async def __aexit__(self, *_: object) -> None:
         self._closed = True
@@ -158,7 +157,7 @@ class Page:
         number, moment = self._latest.number, asyncio.get_running_loop().time()
         seen = self._seen
         if seen is None or seen[0] != number or moment - seen[1] >= self._timing.interval:
-            state = view.look(self._latest.snapshot, self._known(), self.about)
+            state = view.look(self._latest.snapshot, self._known(), self.about())
             seen = self._seen = number, moment, json.dumps(state, separators=(",", ":"))
         return seen[2]
 
@@ -166,3 +165,32 @@ class Page:
 def _dated(state: str) -> str:
     """Add the time at which it is sent, by which a reader tells ages whatever its own clock says."""
     return f'{{"time":"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",{state[1:]}'
+
+
+def probes(
+    troubles: Callable[[], Sequence[str]], working_since: Callable[[], float | None]
+) -> tuple[web.RouteDef, ...]:
+    """Return /healthz, /livez (the pass that began at this loop time makes progress) and /readyz (no `troubles`)."""
+
+    async def healthz(_: web.Request) -> web.Response:
+        since = working_since()
+        lasting = 0.0 if since is None else asyncio.get_running_loop().time() - since
+        if lasting > STUCK_BOUND:
+            return web.Response(status=500, text=f"the loop has been at one pass for {lasting:.0f} s\n")
+        return web.Response(text="ok\n")
+
+    async def readyz(_: web.Request) -> web.Response:
+        unreliable = "".join(f"{trouble}\n" for trouble in troubles())
+        return web.Response(status=500 if unreliable else 200, text=unreliable or "ok\n")
+
+    return web.get("/healthz", healthz), web.get("/livez", healthz), web.get("/readyz", readyz)
+
+
+def scrape(metrics: measuring.Metrics, *last_activities: Callable[[], dict[str, float]]) -> tuple[web.RouteDef, ...]:
+    """Return /metrics; each of `last_activities` returns the Unix time of the last sign of life of some watches."""
+
+    async def show(_: web.Request) -> web.Response:
+        metrics.watches({name: seen for last_activity in last_activities for name, seen in last_activity().items()})
+        return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return (web.get("/metrics", show),)

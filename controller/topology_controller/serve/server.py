@@ -1,20 +1,19 @@
-"""The HTTP server: where it listens, how it accepts connections, and what every request passes. Probes and metrics.
+"""The HTTP server: how it accepts connections, what bounds each of them, and what every request passes.
 
 All routes pass the same checks, so that a new page cannot be open by mistake. With `Security` everything is served over
 TLS and passes `authn.refusal`. Without, plain HTTP is served on a loopback address, and the Host header must be a name
-of this machine: a web site whose own name leads to 127.0.0.1 gets nothing out of a browser. A request that a browser
-sends for another site is refused everywhere.
+of this machine: a web site whose own name leads to 127.0.0.1 gets nothing out of a browser.
 
-Each accepted connection gets the newest TLS context, and the listening sockets stay the same. (asyncio's own `Server`
-is tied to one context. Another one on the same socket, and `close` of the one before, loses every connection that was
-accepted in the same turn of the loop.)
+Each accepted connection gets the newest TLS context. (asyncio's own `Server` is tied to one. Another one on the same
+socket, and `close` of the one before, loses every connection that was accepted in the same turn of the loop.) aiohttp
+would answer what its parser refuses past the application: with its own name, an echo of the input, no header of ours.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
+import http
 import ipaddress
 import itertools
 import logging
@@ -26,30 +25,151 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import aiohttp
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from . import authn, connections
+from . import authn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable
 
+    from aiohttp import abc
     from aiohttp.typedefs import Handler
 
-    from ..report import metrics as measuring
     from . import tls
 
 _LOG = logging.getLogger(__name__)
-STUCK_BOUND = 120.0
-"""Seconds that one pass of the loop may take, or that the event loop may stand still, before healthz fails."""
-_BACKLOG = 4096
-_BATCH = 64
-"""Connections that are accepted in one turn of the loop, so that a flood leaves time for everything else."""
-_PAUSE = 1.0
-"""Seconds before the next attempt to accept where files or memory are exhausted."""
-_SHUTDOWN = 1.0
-_STREAMS = frozenset({"/events"})
-"""Answers that go on for as long as the client stays."""
+_PAUSE = 1.0  # seconds before the next attempt to accept where files or memory are exhausted
 _BEGUN: web.RequestKey[web.StreamResponse] = web.RequestKey("begun", web.StreamResponse)
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Of every response; a page has a policy of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """All bounds of serving; times in seconds, sizes in bytes."""
+
+    connections: int = 64
+    share: int = 24  # of one source: the NetworkPolicies leave two beside the kubelet
+    silent: float = 5.0  # for a handshake, and for the whole head of the first request
+    keep_alive: float = 45.0  # more than Prometheus's half minute between two scrapes
+    closing: float = 2.0  # for what was not read or sent yet
+    request: float = 15.0
+    stream: float = 900.0  # then a browser has to ask for events again
+    line: int = 8 * 1024
+    headers: int = 64
+    received: int = 32 * 1024  # head and body of one request together
+
+
+DEFAULT = Limits()
+
+
+def _ending(status: int) -> bytes:
+    """Return a whole response that says its status and nothing else, and ends the connection."""
+    phrase = http.HTTPStatus(status).phrase
+    body = f"{phrase}\n".lower()
+    fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": len(body), "Connection": "close"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in {**HEADERS, **fields}.items())
+    return f"HTTP/1.1 {status} {phrase}\r\n{head}\r\n{body}".encode("ascii")
+
+
+class _Last(web.Response):
+    """`_ending`, as aiohttp's protocol sends a response."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status=status)
+        self.force_close()
+
+    async def prepare(self, request: web.BaseRequest) -> abc.AbstractStreamWriter:
+        await request.writer.write(_ending(self.status))
+        return request.writer
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        pass
+
+
+class _Connection(web.RequestHandler):
+    """aiohttp's protocol of one client. `ended` is done when it has lost its connection."""
+
+    __slots__ = ("_busy", "_limits", "_received", "_silence", "_wire", "ended")
+    _silence: asyncio.TimerHandle
+    _wire: asyncio.Transport  # aiohttp forgets its own `transport` before everything is sent
+
+    def __init__(self, manager: web.Server, limits: Limits) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(
+            manager,
+            loop=loop,
+            access_log=None,  # type: ignore[arg-type]  # what its stub does not say: None is no log
+            auto_decompress=False,
+            keepalive_timeout=limits.keep_alive,
+            lingering_time=limits.closing,
+            logger=_LOG,
+            max_field_size=limits.line,
+            max_headers=limits.headers,
+            max_line_size=limits.line,
+        )
+        self._limits, self._received, self._busy = limits, 0, False
+        self.ended: asyncio.Future[None] = loop.create_future()
+
+    def turn(self, *, busy: bool) -> None:
+        """Begin or end a request, with a new allowance."""
+        self._busy, self._received = busy, 0
+        self._silence.cancel()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._wire = transport = cast("asyncio.Transport", transport)
+        self._silence = asyncio.get_running_loop().call_later(self._limits.silent, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came in, up to the limit of one request."""
+        if self._wire.is_closing():
+            return
+        self._received += len(data)
+        if self._received <= self._limits.received:
+            super().data_received(data)
+        elif self._busy:
+            self._wire.abort()
+        else:
+            self._wire.write(_ending(431))
+            self._wire.close()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._silence.cancel()
+        super().connection_lost(exc)
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def log_exception(self, *args: Any, **_: Any) -> None:
+        """Log a request that is no HTTP in one line; aiohttp would log a traceback."""
+        self.logger.debug(*args)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - echoes the input
+    ) -> web.StreamResponse:
+        """Return the response to what the parser refused, or to a bug in front of the application."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("a response was begun")
+        self.log_exception("not answered as a request: %s", type(exc).__name__)
+        return _Last(status)
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send a response; one that aiohttp has made in front of the application (of Expect) says no more either."""
+        shown = _Last(resp.status) if isinstance(resp, web.HTTPException) else resp
+        return await super().finish_response(request, shown, start_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +202,8 @@ class Address:
 def refuse_open_http(address: Address, certificates: object) -> None:
     """Raise ValueError for an address that others can reach while there is no certificate (None)."""
     if certificates is None and not address.loopback:
-        raise ValueError(
-            f"--bind-address {address} is not a loopback address and needs --serving-cert-dir: "
-            "without certificates metrics are served on loopback only"
-        )
+        why = "needs --serving-cert-dir: without certificates metrics are served on loopback only"
+        raise ValueError(f"--bind-address {address} is not a loopback address and {why}")
 
 
 class Security(NamedTuple):
@@ -107,18 +225,14 @@ class Server:
         routes: Iterable[web.RouteDef],
         security: Security | None = None,
         *,
-        limits: connections.Limits = connections.DEFAULT,
+        limits: Limits = DEFAULT,
     ) -> None:
         refuse_open_http(address, security)
-        self._address = address
+        self._address, self._security, self._limits = address, security, limits
         self._routes = list(routes)
-        self._security = security
-        self._limits = limits
-        self._open: dict[asyncio.Task[None], str] = {}
-        """The connections, each with its source."""
+        self._open: dict[asyncio.Task[None], str] = {}  # the connections, each with its source
         self._socket: socket.socket
         self._runner: web.AppRunner
-        self._connection: Callable[[], connections.Connection]
         self._met: set[type[Exception]] = set()
         self.bound = 0
 
@@ -128,21 +242,8 @@ class Server:
         app = web.Application(middlewares=[self._respond])
         app.on_response_prepare.append(self._prepare)
         app.add_routes(self._routes)
-        self._runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=_SHUTDOWN)
+        self._runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=1.0)
         await self._runner.setup()
-        self._connection = functools.partial(
-            connections.Connection,
-            cast("web.Server", self._runner.server),
-            self._limits,
-            access_log=None,
-            auto_decompress=False,
-            keepalive_timeout=self._limits.keep_alive,
-            lingering_time=self._limits.closing,
-            logger=_LOG,
-            max_field_size=self._limits.line,
-            max_headers=self._limits.headers,
-            max_line_size=self._limits.line,
-        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -155,10 +256,10 @@ class Server:
             await self._accept(group)
 
     async def _accept(self, group: asyncio.TaskGroup) -> None:
-        loop = asyncio.get_running_loop()
-        exhausted = False
+        loop, exhausted = asyncio.get_running_loop(), False
         for number in itertools.count(1):
-            if number % _BATCH == 0:
+            if number % 64 == 0:
+                # A flood leaves time for everything else.
                 await asyncio.sleep(0)
             try:
                 accepted, (source, *_) = await loop.sock_accept(self._socket)
@@ -183,14 +284,11 @@ class Server:
     async def _connect(self, accepted: socket.socket) -> None:
         """Hand a client over to aiohttp after its handshake, and wait until it has left."""
         loop = asyncio.get_running_loop()
-        connection = self._connection()
+        connection = _Connection(cast("web.Server", self._runner.server), self._limits)
         secure: dict[str, Any] = {}
         if self._security is not None:
-            secure = {
-                "ssl": self._security.tls.context,
-                "ssl_handshake_timeout": self._limits.silent,
-                "ssl_shutdown_timeout": self._limits.closing,
-            }
+            times = {"ssl_handshake_timeout": self._limits.silent, "ssl_shutdown_timeout": self._limits.closing}
+            secure = {"ssl": self._security.tls.current, **times}
         try:
             await loop.connect_accepted_socket(lambda: connection, accepted, **secure)
             await connection.ended
@@ -210,8 +308,8 @@ class Server:
     @web.middleware
     async def _respond(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Respond in time, whatever happens; details of a bug are in the log alone."""
-        streaming = authn.route_path(request) in _STREAMS
-        connection = cast("connections.Connection", request.protocol)
+        streaming = authn.route_path(request) == "/events"
+        connection = cast("_Connection", request.protocol)
         connection.turn(busy=True)
         try:
             async with asyncio.timeout(self._limits.stream if streaming else self._limits.request):
@@ -239,26 +337,27 @@ class Server:
         return request[_BEGUN]
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
-        if _ends_where_it_likes(request):
-            return connections.Last(400)
+        # HTTP/0.9 has no head, and HTTP/1.0 no chunks: a proxy would see the end elsewhere (RFC 9112, 6.1).
+        old = request.version < aiohttp.HttpVersion11
+        if old and (request.version < aiohttp.HttpVersion10 or "Transfer-Encoding" in request.headers):
+            return _Last(400)
         if _from_elsewhere(request):
             return web.Response(status=403, text="a browser sends this for another site: open the address by itself\n")
-        if self._security is None:
-            if not _names_this_machine(request.headers.get("Host", "")):
-                text = "only this machine is served here, by the name localhost or its loopback address\n"
-                return web.Response(status=421, text=text)
-        else:
+        if self._security is not None:
             return await authn.refusal(request, self._security.reviews)
-        return None
+        if _names_this_machine(request.headers.get("Host", "")):
+            return None
+        text = "only this machine is served here, by the name localhost or its loopback address\n"
+        return web.Response(status=421, text=text)
 
     async def _prepare(self, request: web.Request, response: web.StreamResponse) -> None:
         """Complete the head of a response, and remember that it was begun."""
-        for name, value in connections.HEADERS.items():
+        for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         # It names versions.
         response.headers.popall("Server", None)
         request[_BEGUN] = response
-        if self._security is not None and request.get_extra_info("sslcontext") is not self._security.tls.context:
+        if self._security is not None and request.get_extra_info("sslcontext") is not self._security.tls.current:
             # Made before the certificate, the client CA or the profile changed: the next request is judged by the new.
             response.force_close()
             response.headers["Connection"] = "close"
@@ -270,7 +369,7 @@ def _listen(address: Address) -> socket.socket:
     family = socket.AF_INET6 if both or ":" in address.host else socket.AF_INET
     place = (address.host, address.port)
     try:
-        listening = socket.create_server(place, family=family, backlog=_BACKLOG, dualstack_ipv6=both)
+        listening = socket.create_server(place, family=family, backlog=4096, dualstack_ipv6=both)
     except OSError as error:
         # Its own text repeats the address; a name that is not known has a number below 0.
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
@@ -287,49 +386,5 @@ def _names_this_machine(host: str) -> bool:
 
 def _from_elsewhere(request: web.Request) -> bool:
     """Did a browser send this for another site? Programs send neither header, and an address that is typed no site."""
-    site = request.headers.get("Sec-Fetch-Site", "none")
-    return site not in {"same-origin", "none"} or request.headers.get("Origin") not in {
-        None,
-        f"{request.scheme}://{request.host}",
-    }
-
-
-def _ends_where_it_likes(request: web.Request) -> bool:
-    """HTTP/0.9 has no head, and HTTP/1.0 no chunks: a proxy would see the end elsewhere (RFC 9112, 6.1)."""
-    old = request.version < aiohttp.HttpVersion11
-    return old and (request.version < aiohttp.HttpVersion10 or "Transfer-Encoding" in request.headers)
-
-
-def probes(
-    troubles: Callable[[], Sequence[str]], working_since: Callable[[], float | None]
-) -> tuple[web.RouteDef, ...]:
-    """Return /healthz, /livez (the loop makes progress) and /readyz (every watch has synced and is alive).
-
-    `troubles` names the watches that cannot be relied on; `working_since` is the loop time at which the pass that is
-    under way began, None between two.
-    """
-
-    async def healthz(_: web.Request) -> web.Response:
-        since = working_since()
-        lasting = 0.0 if since is None else asyncio.get_running_loop().time() - since
-        if lasting > STUCK_BOUND:
-            return web.Response(status=500, text=f"the loop has been at one pass for {lasting:.0f} s\n")
-        return web.Response(text="ok\n")
-
-    async def readyz(_: web.Request) -> web.Response:
-        unreliable = troubles()
-        if unreliable:
-            return web.Response(status=500, text="".join(f"{trouble}\n" for trouble in unreliable))
-        return web.Response(text="ok\n")
-
-    return web.get("/healthz", healthz), web.get("/livez", healthz), web.get("/readyz", readyz)
-
-
-def scrape(metrics: measuring.Metrics, *last_activities: Callable[[], dict[str, float]]) -> tuple[web.RouteDef, ...]:
-    """Return /metrics; each of `last_activities` returns the Unix time of the last sign of life of some watches."""
-
-    async def show(_: web.Request) -> web.Response:
-        metrics.watches({name: seen for last_activity in last_activities for name, seen in last_activity().items()})
-        return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-    return (web.get("/metrics", show),)
+    site, ours = request.headers.get("Sec-Fetch-Site", "none"), f"{request.scheme}://{request.host}"
+    return site not in {"same-origin", "none"} or request.headers.get("Origin", ours) != ours

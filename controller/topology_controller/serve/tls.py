@@ -1,11 +1,9 @@
 """TLS of the server: the serving certificate, the client CA and the TLS profile, and a context made of the three.
 
 The profiles are those of openshift/api (config/v1/types_tlssecurityprofile.go), whose ciphers have OpenSSL's names
-already. Python cannot choose among the three suites of TLS 1.3: all three are always offered. A context in use is never
-changed: `server` takes the newest for each new connection, and connections that are open keep theirs.
-
-What cannot be used is logged once, and the last good one stays in use. Until the objects were read, the strictest
-holds: TLS 1.3, and no client certificate counts. Trouble with them does not make the operator unready.
+already. A context in use is never changed: `server` takes the newest for each new connection. What cannot be used is
+logged once, and the last good one stays in use. Until the objects were read, the strictest holds: TLS 1.3, and no
+client certificate counts.
 """
 
 from __future__ import annotations
@@ -28,21 +26,12 @@ if TYPE_CHECKING:
     from ..kube import watch
 
 _LOG = logging.getLogger(__name__)
-API_SERVER = resources.Selection(
-    resources.Resource("config.openshift.io", "v1", "apiservers", "APIServer"), name="cluster", optional=True
-)
-CLIENT_CA = resources.Selection(
-    resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True),
-    namespace="kube-system",
-    name="extension-apiserver-authentication",
-)
-_CA_KEY = "client-ca-file"
+_API_SERVERS = resources.Resource("config.openshift.io", "v1", "apiservers", "APIServer")
+_CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
+API_SERVER = resources.Selection(_API_SERVERS, name="cluster", optional=True)
+CLIENT_CA = resources.Selection(_CONFIG_MAPS, namespace="kube-system", name="extension-apiserver-authentication")
 CERTIFICATE, KEY = "tls.crt", "tls.key"
-PERIOD = 5.0
-"""Seconds between two looks at the certificate folder."""
-_ANCIENT = ":@SECLEVEL=0"
-"""OpenSSL 3 signs no handshake below TLS 1.2 at any other level: they sign with SHA-1."""
-_TLS13_PREFIX = "TLS_"
+PERIOD = 5.0  # seconds between two looks at the certificate folder
 _LEGACY = ("", "LegacyAdheringComponentsOnly")
 _VERSIONS = {
     "VersionTLS10": ssl.TLSVersion.TLSv1,
@@ -81,39 +70,33 @@ _NAMED = {profile.name: profile for profile in (OLD, INTERMEDIATE, MODERN)}
 
 
 def wanted(raw: dict[str, Any]) -> Profile:
-    """Return the profile that a raw APIServer asks for, whatever is in it.
-
-    No profile, or one without a type: Intermediate. What is not known: Modern, the strictest. Without
-    `.spec.tlsAdherence`, and with LegacyAdheringComponentsOnly, a profile weaker than Intermediate is not followed
-    (library-go, pkg/crypto, ShouldHonorClusterTLSProfile).
-    """
+    """Return the profile that a raw APIServer asks for; for what is not known Modern, the strictest."""
     spec = raw.get("spec")
     if not isinstance(spec, dict):
         return INTERMEDIATE if spec is None else MODERN
     profile = _profile(spec.get("tlsSecurityProfile"))
     adherence = spec.get("tlsAdherence") or ""
+    # Source: library-go pkg/crypto, ShouldHonorClusterTLSProfile.
     if adherence in _LEGACY and profile.minimum < INTERMEDIATE.minimum:
         return INTERMEDIATE
     return profile
 
 
 def _profile(given: object) -> Profile:
-    if given is None:
+    if given is None or (isinstance(given, dict) and not given.get("type")):
         return INTERMEDIATE
-    kind = (given.get("type") or "") if isinstance(given, dict) else None
-    if kind == "":
-        return INTERMEDIATE
-    custom = given.get("custom") if isinstance(given, dict) and kind == "Custom" else None
-    if not isinstance(custom, dict):
-        return _NAMED.get(kind, MODERN) if isinstance(kind, str) else MODERN
-    version, names = custom.get("minTLSVersion"), custom.get("ciphers")
-    minimum = _VERSIONS.get(version) if isinstance(version, str) else None
-    if minimum is None or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return MODERN
-    ciphers = tuple(name for name in names if _is_cipher(name) and not name.startswith(_TLS13_PREFIX))
-    if minimum == ssl.TLSVersion.TLSv1_3 or not ciphers:
-        return Profile("Custom", ssl.TLSVersion.TLSv1_3)
-    return Profile("Custom", minimum, ciphers)
+    match given:
+        case {"type": "Custom", "custom": {"minTLSVersion": str(version), "ciphers": list(names)}}:
+            minimum = _VERSIONS.get(version)
+            if minimum is None or not all(isinstance(name, str) for name in names):
+                return MODERN
+            ciphers = tuple(name for name in names if _is_cipher(name) and not name.startswith("TLS_"))
+            if minimum == ssl.TLSVersion.TLSv1_3 or not ciphers:
+                return Profile("Custom", ssl.TLSVersion.TLSv1_3)
+            return Profile("Custom", minimum, ciphers)
+        case {"type": str(kind)}:
+            return _NAMED.get(kind, MODERN)
+    return MODERN
 
 
 def _is_cipher(name: str) -> bool:
@@ -134,10 +117,7 @@ def read(folder: pathlib.Path) -> tuple[bytes, ...]:
 
 
 def make(pair: tuple[bytes, ...], client_ca: str, profile: Profile) -> ssl.SSLContext:
-    """Make a context; without a `client_ca` ("") no certificate is asked for.
-
-    Raises CertificateError for a pair that does not fit together, and for ciphers of which OpenSSL knows none.
-    """
+    """Make a context; without a `client_ca` ("") no certificate is asked for. Raises CertificateError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
@@ -145,7 +125,8 @@ def make(pair: tuple[bytes, ...], client_ca: str, profile: Profile) -> ssl.SSLCo
         # Python advises against TLS 1.0 and 1.1: only a profile can ask for them.
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = profile.minimum
-    level = _ANCIENT if profile.minimum < ssl.TLSVersion.TLSv1_2 else ""
+    # OpenSSL 3 signs no handshake below TLS 1.2 at any other level: they sign with SHA-1.
+    level = ":@SECLEVEL=0" if profile.minimum < ssl.TLSVersion.TLSv1_2 else ""
     try:
         if profile.ciphers:
             context.set_ciphers(":".join(profile.ciphers) + level)
@@ -172,11 +153,16 @@ class Contexts:
         self.current = make(self._pair, "", MODERN)
 
     def renew(self, client_ca: str, profile: Profile) -> bool:
-        """Read the folder again and make a new context if anything differs; return whether there is a new one.
-
-        `client_ca` is a bundle in PEM, "" for none. Never raises.
-        """
-        self._read()
+        """Read the folder again; return whether a new context was made. `client_ca` is in PEM, "" for none."""
+        try:
+            pair = read(self._folder)
+            if pair != self._pair:
+                make(pair, "", MODERN)
+                _LOG.info("the serving certificate in %s was replaced", self._folder)
+                self._pair = pair
+            self._log("certificate", "")
+        except CertificateError as error:
+            self._log("certificate", f"{error}; going on with the certificate that was read before")
         wanted = (self._pair, client_ca, profile)
         if wanted == self._wanted:
             return False
@@ -186,9 +172,8 @@ class Contexts:
                 if client_ca:
                     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=client_ca)
             except (ssl.SSLError, ValueError) as error:
-                self._log(
-                    "ca", f"the client CA cannot be used: {mounted.tls_reason(error)}; going on with the one before"
-                )
+                why = mounted.tls_reason(error)
+                self._log("ca", f"the client CA cannot be used: {why}; going on with the one before")
             else:
                 self._log("ca", "")
                 self._ca = client_ca
@@ -202,19 +187,6 @@ class Contexts:
         self._log("profile", problem)
         return True
 
-    def _read(self) -> None:
-        try:
-            pair = read(self._folder)
-            if pair != self._pair:
-                make(pair, "", MODERN)
-        except CertificateError as error:
-            self._log("certificate", f"{error}; going on with the certificate that was read before")
-            return
-        self._log("certificate", "")
-        if pair != self._pair:
-            _LOG.info("the serving certificate in %s was replaced", self._folder)
-            self._pair = pair
-
     def _log(self, subject: str, problem: str) -> None:
         """Log a problem when it differs from the one before; "" is none."""
         if problem and problem != self._problems.get(subject):
@@ -222,11 +194,8 @@ class Contexts:
         self._problems[subject] = problem
 
 
-class ServingTLS:
-    """Follows certificate folder (every `period` seconds), client CA and profile while `run` runs.
-
-    Raises CertificateError for a folder that holds no usable pair.
-    """
+class ServingTLS(Contexts):
+    """Follows certificate folder (every `period` seconds), client CA and profile. Raises CertificateError at first."""
 
     def __init__(
         self,
@@ -236,7 +205,7 @@ class ServingTLS:
         period: float = PERIOD,
         timing: watch.Timing | None = None,
     ) -> None:
-        self._contexts = Contexts(folder)
+        super().__init__(folder)
         self._period = period
         self._logged: dict[str, str] = {}
         self._api_server: reflector.Reflector[Profile] = reflector.Reflector(
@@ -245,13 +214,7 @@ class ServingTLS:
         self._client_ca: reflector.Reflector[str] = reflector.Reflector(
             client, CLIENT_CA, _bundle, self._changed, malformed=lambda *_: "", timing=timing
         )
-        self._watched: dict[str, reflector.Reflector[Any]]
-        self._watched = {"apiserver": self._api_server, "client_ca": self._client_ca}
-
-    @property
-    def context(self) -> ssl.SSLContext:
-        """The newest context."""
-        return self._contexts.current
+        self._watched = dict[str, reflector.Reflector[Any]](apiserver=self._api_server, client_ca=self._client_ca)
 
     @property
     def profile(self) -> Profile:
@@ -285,12 +248,11 @@ class ServingTLS:
         self._renew()
 
     def _renew(self) -> None:
-        bundle = next(iter(self._client_ca.snapshot().objects.values()), "")
-        self._contexts.renew(bundle, self.profile)
+        self.renew(next(iter(self._client_ca.snapshot().objects.values()), ""), self.profile)
 
 
 def _bundle(raw: dict[str, Any]) -> str:
-    text = (raw.get("data") or {}).get(_CA_KEY) or ""
+    text = (raw.get("data") or {}).get("client-ca-file") or ""
     if not isinstance(text, str):
-        raise TypeError(f"{_CA_KEY} is not text")
+        raise TypeError("client-ca-file is not text")
     return text

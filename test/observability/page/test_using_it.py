@@ -6,6 +6,7 @@ Here the page is served from facts that a test makes, so that anything can be sh
 from __future__ import annotations
 
 import dataclasses
+import functools
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import pytest
 from selenium.webdriver.common import keys
 
 from test.observability.page import browser as browsers
-from test.unit.core import worlds
+from test.unit.core import page_state, worlds
 from topology_controller.observe import facts
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ async def test_on_a_phone_danger_comes_first_then_what_to_do(house, browser):
 
 @pytest.mark.parametrize("base", ["", "https://docs.example/runbooks", "javascript:alert(1)//"])
 async def test_a_problem_leads_to_its_runbook_or_to_the_command_that_explains_it(house, browser, base):
-    house.page.about = dataclasses.replace(house.page.about, runbooks=base)
+    house.page.about = functools.partial(page_state.about, runbooks=base)
     house.pin(worlds.moved(worlds.healthy(), worlds.converging()), worlds.DEADLINE)
     await browser.open(house.url)
     await browser.phase("Stuck")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from test import processes
 
 from topology_api import vocabulary
-from topology_controller import cli, logs, process, run_options
+from topology_controller import cli, logs, process
 from topology_controller.definitions import load
 from topology_controller.etcd import client, folder
 from topology_simulator.etcd import certificates
@@ -36,7 +36,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What an operator process would have been started with."""
     found: list[Any] = []
 
-    async def run(options: run_options.Options, transitions: load.Transitions) -> None:
+    async def run(options: process.Options, transitions: load.Transitions) -> None:
         found.extend(
             (
                 options.etcd_cert_dir,

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test import kubeconfigs, processes
 
-from topology_controller.kube import client, config, credentials, errors, resource, slim_import
+from topology_controller.kube import client, config, credentials, errors, resource
 from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ async def test_a_pod_with_an_empty_token(pod):
 async def test_a_token_is_read_again_once_a_minute(pod):
     now = [0.0]
     source = credentials.TokenFile(pod / "token", lambda: now[0])
-    loaded = slim_import.library().client.Configuration()
+    loaded = config.library().client.Configuration()
 
     def used():
         source(loaded)
@@ -246,7 +246,7 @@ async def test_a_refused_token_while_the_authority_is_being_replaced_is_an_error
 
 PROGRAM = """
 import asyncio, json, sys
-from topology_controller.kube import client, config, slim_import, lease, reflector, watch
+from topology_controller.kube import client, config, lease, reflector, watch
 {before}
 async def main():
     loaded = await config.load({path!r})
@@ -263,7 +263,7 @@ def test_a_client_needs_no_model_and_another_layout_falls_back_to_the_ordinary_i
     fields = {"tls-server-name": "api", "insecure-skip-tls-verify": True}
     path = kubeconfigs.written(tmp_path / "kubeconfig", "https://api.example:6443", {"token": "abc"}, **fields)
     ended = []
-    for before in ("", "slim_import._EMPTY += ('kubernetes_asyncio.no_such_part',)"):
+    for before in ("", "config._EMPTY += ('kubernetes_asyncio.no_such_part',)"):
         ran = processes.python("-W", "error", "-c", PROGRAM.format(before=before, path=str(path)))
         assert ran.code == 0, ran.complaint
         ended.append(json.loads(ran.printed.strip().splitlines()[-1]))

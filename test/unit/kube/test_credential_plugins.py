@@ -236,7 +236,7 @@ class Looked:
         self.client, self.loaded = client, loaded
 
     async def get(self) -> None:
-        self.client._transport._look_again = float("-inf")
+        self.client._look_again = float("-inf")
         await self.client.get(WIDGETS, "a", retry=False)
 
     @property

@@ -263,7 +263,7 @@ async def test_a_plugin_that_fails_does_not_tell_what_it_knows(tmp_path):
 
 async def test_the_password_of_a_proxy_is_not_logged(faulty, connect, caplog):
     client = await connect()
-    client._transport.proxy = "http://me:Pr0xyPassw0rd-21@127.0.0.1:9"
+    client.proxy = "http://me:Pr0xyPassw0rd-21@127.0.0.1:9"
     with pytest.raises(errors.Unreachable) as caught:
         await client.merge_patch(WIDGETS, "a", {})
     logging.getLogger(transport.__name__).error("%(error)s", {"error": caught.value}, exc_info=caught.value)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.looptime
 
 def queued():
     """A queue whose pauses are not varied, and what it tells its observer."""
-    observer = mock.create_autospec(queue.Observer, instance=True)
+    observer = mock.create_autospec(queue._Observer, instance=True)
     backoff = queue.Backoff(1.0, 60.0, lambda low, high: (low + high) / 2)
     return queue.WorkQueue(observer, backoff=backoff), observer
 

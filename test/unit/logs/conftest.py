@@ -5,8 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from topology_controller import logs
-
 
 @pytest.fixture
 def untouched() -> Iterator[None]:
@@ -16,7 +14,6 @@ def untouched() -> Iterator[None]:
     before = root.level, list(root.handlers), [logging.getLogger(name).level for name in names]
     yield
     logging.captureWarnings(capture=False)
-    logging.getLogger("aiohttp.server").removeFilter(logs._is_ours)
     for handler in list(root.handlers):
         if handler not in before[1]:
             root.removeHandler(handler)

@@ -44,7 +44,7 @@ OPAQUE = "s3cr3tS3cr3tValue0987"
         f"api-key={OPAQUE}",
     ],
 )
-@pytest.mark.parametrize("form", logs.FORMATS)
+@pytest.mark.parametrize("form", ["text", "json"])
 def test_what_looks_like_a_credential_is_removed(text: str, form: str) -> None:
     formatter = logs.Json() if form == "json" else logs.Text()
     for message, args in ((text, ()), ("found: %(message)s", ({"message": text, "unsaid": text},)), ("%s", (text,))):

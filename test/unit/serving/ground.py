@@ -16,7 +16,7 @@ from test import polling
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors, watch
-from topology_controller.serve import authn, connections, tls
+from topology_controller.serve import authn, tls
 from topology_controller.serve import server as servers
 from topology_simulator.etcd import certificates
 
@@ -24,7 +24,7 @@ PROMETHEUS = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
 SERVICES = certificates.Authority("services")
 CLIENTS = certificates.Authority("clients")
 STRANGERS = certificates.Authority("clients")
-QUICK = dataclasses.replace(connections.DEFAULT, silent=0.6, keep_alive=0.6, request=1.0, stream=1.5)
+QUICK = dataclasses.replace(servers.DEFAULT, silent=0.6, keep_alive=0.6, request=1.0, stream=1.5)
 
 
 @dataclass
@@ -126,7 +126,7 @@ def client_tls(
 def context(server: servers.Server) -> ssl.SSLContext:
     """The newest TLS context of this server."""
     assert server._security is not None
-    return server._security.tls.context
+    return server._security.tls.current
 
 
 def open_files() -> int:
@@ -160,7 +160,7 @@ async def served(
     folder: pathlib.Path,
     routes: Iterable[web.RouteDef] = ROUTES,
     *,
-    limits: connections.Limits = connections.DEFAULT,
+    limits: servers.Limits = servers.DEFAULT,
     period: float = 0.1,
 ) -> AsyncIterator[servers.Server]:
     """Serve over TLS, and wait until the cluster's settings were read."""

@@ -8,7 +8,7 @@ from test.unit.core import page_state, worlds
 
 from topology_controller.observe import facts
 from topology_controller.report import view
-from topology_controller.serve import connections, page, server
+from topology_controller.serve import page, server
 
 from . import ground
 
@@ -32,7 +32,7 @@ class House:
     def __init__(self, timing: page.Timing) -> None:
         self.latest = view.Latest()
         self.watches = Watches()
-        self.page = page.Page(self.latest, self.watches.known, page_state.about(), timing=timing)
+        self.page = page.Page(self.latest, self.watches.known, page_state.about, timing=timing)
         self.url = ""
         self.wanted = 0
         """How often the loop was asked to read again what nothing watches."""
@@ -48,7 +48,7 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def opened(timing: page.Timing = QUICK, limits: connections.Limits = connections.DEFAULT) -> AsyncIterator[House]:
+async def opened(timing: page.Timing = QUICK, limits: server.Limits = server.DEFAULT) -> AsyncIterator[House]:
     """Serve it as the operator does on loopback."""
     house = House(timing)
     where = server.Address.parse("127.0.0.1:0")

@@ -96,8 +96,8 @@ async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_pat
 async def test_before_anything_was_read_the_strictest_holds(cluster, folder, tmp_path):
     made = tls.ServingTLS(cluster, folder)
     assert made.profile == tls.MODERN
-    assert made.context.minimum_version == ssl.TLSVersion.TLSv1_3
-    assert made.context.verify_mode == ssl.CERT_NONE
+    assert made.current.minimum_version == ssl.TLSVersion.TLSv1_3
+    assert made.current.verify_mode == ssl.CERT_NONE
 
 
 async def test_a_new_client_ca_counts_and_the_old_one_does_not(cluster, folder, tmp_path):
