@@ -12,21 +12,16 @@ is in another cluster, `guard` asks both clusters before that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from topology_api import vocabulary
+from topology_api.types import TopologyTransition
 
 from .decide.decision import EVIDENCE_SECONDS, EXECUTED_SECONDS
-from .observe import catalog, facts
+from .kube import client as clients
+from .observe import catalog, facts, live
 from .report import clusteroperator
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from topology_api.types import TopologyTransition
-
-    from .kube import client as clients
-    from .observe import live
 
 Raw = dict[str, Any]
 

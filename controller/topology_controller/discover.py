@@ -13,26 +13,23 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from topology_api.types import TopologyTransition
+from topology_api.types import Advisory, AvailableTransition, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, Phase
 
 from .checks import advisories, load_balancer
 from .decide import admission, applicability, records
+from .definitions import load
+from .definitions import operands as matrices
+from .kube import client as clients
 from .observe import catalog, facts, live
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from topology_api.types import Advisory, AvailableTransition
-
-    from .definitions import load
-    from .definitions import operands as matrices
-    from .kube import client as clients
-    from .observe import members
+    from .observe import members  # memory that most clusters need not spend
 
 PERIOD = 3600.0
 RETRY = 30.0

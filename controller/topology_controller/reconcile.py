@@ -14,6 +14,7 @@ import asyncio
 import dataclasses
 import logging
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -24,23 +25,19 @@ from topology_api.vocabulary import Phase
 from . import act, discover
 from .decide import cadence, leader, phases
 from .decide import state as states
-from .decide.decision import Step
+from .decide.decision import Decision, EventSpec, Step
+from .definitions import load, model
+from .definitions import settings as configured
+from .kube import client as clients
 from .kube import errors
+from .kube import queue as queues
 from .observe import catalog, facts, live
-from .report import clusteroperator, events, log
+from .observe import watches as watching
+from .report import clusteroperator, events, log, view
+from .report import metrics as measuring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .decide.decision import Decision, EventSpec
-    from .definitions import load, model
-    from .definitions import settings as configured
-    from .kube import client as clients
-    from .kube import queue as queues
-    from .observe import members
-    from .observe import watches as watching
-    from .report import metrics as measuring
-    from .report import view
+    from .observe import members  # memory that most clusters need not spend
 
 _LOG = logging.getLogger(__name__)
 _CONFLICTS = 20

@@ -8,22 +8,16 @@ read gives no advisory: it is no evidence. `decide` keeps them in the record, an
 from __future__ import annotations
 
 import re
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 from topology_api import types, vocabulary
+from topology_api.types import Advisory, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
 
 from .. import shell
+from ..definitions import operands as matrices
 from ..observe import facts
 from . import load_balancer, machines, operands, result
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import Advisory, TopologyPair, TopologyTransition
-
-    from ..definitions import operands as matrices
 
 DNSMASQ = "50-master-dnsmasq-configuration"
 SKEW = timedelta(minutes=5)

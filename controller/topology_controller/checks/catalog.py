@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from datetime import datetime
 
-from topology_api.vocabulary import CheckName
+from topology_api.vocabulary import CheckName, Stage
 
-from ..definitions import registry
+from ..definitions import model, registry
+from ..observe import facts
 from . import etcd, load_balancer, machine_config, machines, nodes, operands, operators, router
-from .result import CheckContext, ConvergenceContext
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from topology_api.vocabulary import Stage
-
-    from ..definitions import model
-    from ..observe import facts
-    from .result import CheckResult
+from .result import CheckContext, CheckResult, ConvergenceContext
 
 CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.CLUSTER_OPERATORS_STABLE: operators.stable,

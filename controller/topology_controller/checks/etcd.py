@@ -9,18 +9,13 @@ where the administrator has given certificates for it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from .. import shell
 from ..observe import facts, fields
 from . import machines, result
-from .result import Count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Count
 
 ENDPOINTS = "configmaps/etcd-endpoints in namespace openshift-etcd"
 _LOOK = "oc -n openshift-etcd get configmap etcd-endpoints -o yaml"

@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topology_api import types, vocabulary
+from topology_api.types import Advisory, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
 from .. import shell
 from ..observe import facts
 from . import result
-from .result import Count, Finding
-
-if TYPE_CHECKING:
-    from topology_api.types import Advisory, TopologyPair, TopologyTransition
-
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Count, Finding
 
 _NONE_OF_ITS_OWN = frozenset({"None", "External"})
 _MAY_MANAGE = frozenset({"BareMetal", "Nutanix", "OpenStack", "VSphere"})

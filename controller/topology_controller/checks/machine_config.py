@@ -12,7 +12,6 @@ pkg/operator/sync.go, lib/resourceapply/machineconfig.go, pkg/controller/templat
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName, CheckStatus, Topology
 
@@ -20,10 +19,7 @@ from .. import shell
 from ..definitions import operands as matrices
 from ..observe import facts
 from . import operands, result
-from .result import Count, Finding, first_reason
-
-if TYPE_CHECKING:
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Count, Finding, first_reason
 
 MASTER = "master"
 FAILING_BOUND = timedelta(minutes=1)

@@ -12,23 +12,17 @@ which the machine controller drains. Two Machines may claim one node, and one Ma
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from topology_api.types import Advisory, TopologyPair
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
 from .. import shell
 from ..observe import facts
 from ..observe import nodes as observed
 from . import result
-from .result import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from topology_api.types import Advisory, TopologyPair
-
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Finding
 
 KIND = "machines.machine.openshift.io"
 """Written out, because `machines` alone may be another API's."""

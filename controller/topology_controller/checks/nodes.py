@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from topology_api.vocabulary import CheckStatus
 
 from .. import shell
 from ..observe import facts
 from . import etcd, machines, result
-from .result import Count, Finding, first_reason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Count, Finding, first_reason
 
 DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5

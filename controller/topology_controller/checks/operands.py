@@ -15,21 +15,17 @@ called done.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from topology_api.types import OperandBaseline
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
 from .. import shell
+from ..definitions import model
 from ..definitions import operands as matrices
 from ..observe import facts
 from . import result
-from .result import Count, Finding, first_reason
-
-if TYPE_CHECKING:
-    from topology_api.types import OperandBaseline
-
-    from ..definitions import model
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Count, Finding, first_reason
 
 T = TypeVar("T")
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from topology_api.vocabulary import CLUSTER_OPERATOR, CheckName, CheckStatus, Stage
 
 from ..observe import facts
 from . import result
-from .result import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Finding
 
 _KIND = "ClusterOperator"
 _VERSION = "clusterversions.config.openshift.io/version"

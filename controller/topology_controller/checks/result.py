@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from datetime import datetime
+from typing import Final, TypeVar
 
 from topology_api import types
-from topology_api.vocabulary import CheckStatus, Stage
+from topology_api.types import Advisory, Baseline
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Stage
 
+from ..definitions import model
+from ..definitions import operands as matrices
 from ..observe import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
-
-    from topology_api.types import Advisory, Baseline
-    from topology_api.vocabulary import AdvisoryName, CheckName
-
-    from ..definitions import model
-    from ..definitions import operands as matrices
 
 T = TypeVar("T")
 

@@ -8,16 +8,11 @@ are two routers after the change is `operands`' question.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from topology_api import vocabulary
 
 from .. import shell
 from ..observe import facts
-from .result import Count
-
-if TYPE_CHECKING:
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Count
 
 _NAMESPACE, _NAME = "openshift-ingress-operator", "default"
 _ROUTERS = 2

@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from topology_api.types import AvailableTransition, Baseline, Blocker, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
 from ..checks import catalog, operators, router
 from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
+from ..definitions import load, model
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, convergence, problems, records
 from .decision import EVIDENCE_SECONDS, Decision, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
-    from ..definitions import load, model
-    from .state import Context
+from .state import Context
 
 ECHO_BOUND = timedelta(minutes=8)
 """How long an admission waits for ClusterVersion to echo our block before it goes back to Pending.

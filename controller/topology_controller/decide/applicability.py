@@ -10,23 +10,18 @@ only Upgradeable. So that is what is gone by; the words come from Progressing wh
 from __future__ import annotations
 
 import json
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 from topology_api import vocabulary
 from topology_api.types import NATIVE_ATTEMPT, TopologyPair, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import EXTERNAL, Phase, Reason, Topology
 
 from .. import shell
+from ..definitions import model
 from ..observe import facts
 from . import baseline, records
 from .decision import Cause
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..definitions import model
-    from .state import Context, LeaderState
+from .state import Context, LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
 _LEASE, _RETRY = timedelta(seconds=137), timedelta(seconds=26)

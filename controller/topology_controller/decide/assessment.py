@@ -7,21 +7,15 @@ there is a command it stands last, so that it can be copied.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
 
+from topology_api.types import Advisory, Check, LastTransition
 from topology_api.vocabulary import CheckStatus
 
-from ..checks.result import LONGEST, listed, sentences
-from ..definitions import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
-    from topology_api.types import Advisory, Check, LastTransition
-
-    from ..checks.result import CheckResult
-    from ..definitions import model
+from ..checks.result import LONGEST, CheckResult, listed, sentences
+from ..definitions import model, registry
 
 _LONGEST_COMMAND = 1024
 """Characters of a command that is printed in a sentence; half a command would be worse than none."""

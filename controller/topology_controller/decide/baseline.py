@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 import pydantic
 
@@ -22,15 +23,10 @@ from topology_api.types import Baseline
 from topology_api.vocabulary import CheckName, Topology
 
 from ..checks import nodes, operands, result
+from ..definitions import model
+from ..definitions import operands as matrices
 from ..observe import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from ..definitions import model
-    from ..definitions import operands as matrices
-    from .state import Context
+from .state import Context
 
 T = TypeVar("T")
 Part = dict[str, Any]

@@ -14,25 +14,17 @@ the settle time it is written with the record, so that the two never contradict 
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 
-from topology_api.types import TopologyTransition, fit
+from topology_api.types import Check, TopologyTransition, fit
 from topology_api.vocabulary import CheckStatus, Phase, Stage
 
 from ..checks import etcd, machine_config
 from ..observe import facts
 from . import records
-from .decision import Step
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from topology_api.types import Check
-
-    from .decision import Decision
-    from .state import Context, LeaderState
+from .decision import Decision, Step
+from .state import Context, LeaderState
 
 INTERVAL, LONGEST = timedelta(minutes=1), timedelta(minutes=32)
 """Between two writes of nothing but newer answers, and what that grows to while they keep changing."""

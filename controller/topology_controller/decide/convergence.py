@@ -10,10 +10,17 @@ progress, and never rolled back. Then an administrator may accept the check of a
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
-from topology_api.types import ACCEPTED_MESSAGE_LIMIT, Accepted, fit, whole_seconds
+from topology_api.types import (
+    ACCEPTED_MESSAGE_LIMIT,
+    Accepted,
+    Check,
+    RecordCopy,
+    TopologyTransition,
+    fit,
+    whole_seconds,
+)
 from topology_api.vocabulary import (
     ACCEPTED_CHECKS,
     CheckName,
@@ -26,20 +33,13 @@ from topology_api.vocabulary import (
 )
 
 from ..checks import catalog, operators
-from ..checks.result import LONGEST, ConvergenceContext, first_reason, listed, sentences
+from ..checks.result import LONGEST, CheckResult, ConvergenceContext, first_reason, listed, sentences
+from ..definitions import model
 from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, leader, problems, records
 from .decision import READING, Cause, Decision, EventSpec, Step
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import Check, RecordCopy, TopologyTransition
-
-    from ..checks.result import CheckResult
-    from ..definitions import model
-    from .state import Context
+from .state import Context
 
 _BY_NATIVE = (
     "The native controller began this transition and is switched off (feature gate MutableTopology): this operator "

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from topology_api.types import Accepted, TopologyTransition
-    from topology_api.vocabulary import EventReason, Phase, Reason
+from topology_api.types import Accepted, TopologyTransition
+from topology_api.vocabulary import EventReason, Phase, Reason
 
-    from ..checks.result import CheckResult
-    from ..definitions import model
+from ..checks.result import CheckResult
+from ..definitions import model
 
 EVIDENCE_SECONDS = 2.0
 """Evidence older than this voids the attempt."""

@@ -10,22 +10,15 @@ not set meanwhile, and its other waits are shifted along. (What the record says 
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, Stage
 
 from ..observe import facts
 from . import applicability, cadence, problems, records
-from .state import Progress, Voids, Writes
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import TopologyTransition
-
-    from .decision import Decision
-    from .state import Clocks, LeaderState
+from .decision import Decision
+from .state import Clocks, LeaderState, Progress, Voids, Writes
 
 _JUMP = 1.0
 """Seconds by which a clock that is set differs from the monotonic one."""

@@ -12,25 +12,18 @@ this very leader has recorded.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from datetime import datetime
 
-from topology_api.types import TopologyTransition, fit, whole_seconds
+from topology_api.types import Advisory, RecordCopy, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName, Phase, ProblemReason, Reason
 
 from ..checks import advisories, operators
 from ..checks.result import LONGEST, every, listed, sentences
+from ..definitions import load, model
 from ..observe import facts
 from . import admission, applicability, assessment, cadence, convergence, problems, records
 from .decision import READING, Cause, Decision, Step
-from .state import Context
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import Advisory, RecordCopy
-
-    from ..definitions import load, model
-    from .state import LeaderState
+from .state import Context, LeaderState
 
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
 _BLOCKING = _UNDER_WAY | {Phase.PENDING}

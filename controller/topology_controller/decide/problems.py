@@ -7,26 +7,18 @@ here decides about the topology.
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 from topology_api import vocabulary
-from topology_api.types import Problem, TopologyTransition, fit, whole_seconds
+from topology_api.types import Check, Problem, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, ProblemReason, Reason
 
 from ..checks import etcd, nodes
-from ..checks.result import fitting, listed
+from ..checks.result import CheckResult, fitting, listed
 from ..observe import facts
 from . import assessment, cadence, records
 from .decision import Cause
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import Check
-
-    from ..checks.result import CheckResult
-    from .state import Context
+from .state import Context
 
 _BLOCKED_BOUND = timedelta(hours=1)
 """How long a request may be Pending before it is a problem."""

@@ -9,11 +9,13 @@ between the write and the event it is the same event.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 from topology_api.types import (
+    Advisory,
+    AvailableTransition,
     Check,
     LastTransition,
     Progress,
@@ -27,18 +29,11 @@ from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, 
 
 from .. import shell
 from ..checks import advisories
-from ..checks.result import listed
+from ..checks.result import CheckResult, listed
 from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
 from .decision import EventSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from topology_api.types import Advisory, AvailableTransition
-
-    from ..checks.result import CheckResult
-    from .state import Context
+from .state import Context
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 STANDING = timedelta(minutes=5)

@@ -7,18 +7,14 @@ go on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
+from topology_api.types import Advisory, AvailableTransition, TopologyTransition
 from topology_api.vocabulary import Phase
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import Advisory, AvailableTransition, TopologyTransition
-
-    from ..definitions import load
-    from ..observe import facts
+from ..definitions import load
+from ..observe import facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import pathlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from topology_api.crd import Edge
 from topology_api.types import TopologyPair
+from topology_api.vocabulary import CheckName
 
 from . import model, read, registry
 from . import operands as matrices
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from topology_api.vocabulary import CheckName
 
 DefinitionError = read.DefinitionError
 _FORM = read.Form(model.Definition, "definition", [check.value for check in registry.ASKED])

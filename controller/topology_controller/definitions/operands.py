@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+import pathlib
+from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Topology
 
 from .. import bindata, shell
 from . import read, registry
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from topology_api.types import TopologyPair
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$", max_length=253)]
 KindName = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z]*$", max_length=63)]

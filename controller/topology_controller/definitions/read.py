@@ -11,18 +11,16 @@ from __future__ import annotations
 import difflib
 import itertools
 import json
+import pathlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, get_args
+from typing import Any, Final, Generic, NoReturn, TypeVar, get_args
 
 import pydantic
 import yaml
 from pydantic.alias_generators import to_camel
 
 from .. import terminal
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Iterable
 
 LARGEST_FILE: Final = 64 * 1024
 """Bytes; such a file has one or two thousand."""

@@ -15,7 +15,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+import pathlib
+from collections.abc import Callable, Iterable
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -23,13 +25,8 @@ from topology_api import quantities, types
 from topology_api.vocabulary import CheckName
 
 from .. import mounted
+from . import load as transitions
 from . import model, read
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Callable, Iterable
-
-    from . import load as transitions
 
 _LOG = logging.getLogger(__name__)
 PERIOD: Final = 2.0

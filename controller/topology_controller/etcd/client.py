@@ -15,8 +15,9 @@ import ipaddress
 import re
 import ssl
 import urllib.parse
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import aiohttp
 import aiohttp.client_proto
@@ -24,10 +25,7 @@ from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Conf
 
 from .. import mounted
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Observer = Callable[[str], None]
+Observer = Callable[[str], None]
 
 _LARGEST = 64 * 1024
 """Bytes of all responses on one connection, with their headers: many times those of any cluster."""

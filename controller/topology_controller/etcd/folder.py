@@ -7,13 +7,10 @@ accepts key and certificate together; until then the last good set stays in use,
 from __future__ import annotations
 
 import logging
+import pathlib
 import ssl
-from typing import TYPE_CHECKING
 
 from .. import mounted
-
-if TYPE_CHECKING:
-    import pathlib
 
 _LOG = logging.getLogger(__name__)
 CA, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"

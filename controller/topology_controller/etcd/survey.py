@@ -9,15 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+import ssl
+from collections.abc import Container, Iterable, Iterator
 
-from .client import Client, EtcdError, MemberList, Status, host_of, parse_endpoint
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Container, Iterable, Iterator
-
-    from .client import Observer
+from .client import Client, EtcdError, MemberList, Observer, Status, host_of, parse_endpoint
 
 BUDGET = 1.0
 """Seconds for a whole survey."""

@@ -9,19 +9,15 @@ in it would differ; between two writes the server's copy is the truth.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from topology_api import vocabulary
 from topology_api.types import RecordCopy
 from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
 
-from ..decide.decision import Cause
+from ..decide.decision import Cause, Decision
 from ..observe import facts
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..decide.decision import Decision
 
 Raw = dict[str, Any]
 _CONFIG, _OPERATOR, _MACHINES = "config.openshift.io", "operator.openshift.io", "machineconfiguration.openshift.io"

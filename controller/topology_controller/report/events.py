@@ -15,24 +15,19 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
 from ..decide import records
+from ..decide.decision import EventSpec
+from ..kube import client as clients
 from ..kube import errors, lease, queue
 from ..kube import resource as resources
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from datetime import datetime
-
-    from topology_api.types import TopologyTransition
-
-    from ..decide.decision import EventSpec
-    from ..kube import client as clients
-    from ..observe import facts
+from ..observe import facts
 
 _LOG = logging.getLogger(__name__)
 EVENTS = resources.Resource("", "v1", "events", "Event", namespaced=True)

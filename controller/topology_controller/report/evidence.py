@@ -6,21 +6,16 @@ that could not be read say why.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from topology_api.vocabulary import CheckName, CheckStatus, Stage
 
 from ..checks import etcd
+from ..checks.result import CheckResult, Finding
+from ..definitions import model
+from ..definitions import operands as matrices
 from ..observe import facts, fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ..checks.result import CheckResult, Finding
-    from ..definitions import model
-    from ..definitions import operands as matrices
-    from . import state
-
+from . import state
 
 _NO_NODES = "There are no nodes with label node-role.kubernetes.io/control-plane"
 

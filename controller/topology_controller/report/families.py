@@ -12,25 +12,21 @@ a user can make up (an HTTP status of a proxy, the name of a node) never becomes
 from __future__ import annotations
 
 import http
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import prometheus_client as prometheus
 from prometheus_client import metrics_core
 from prometheus_client import registry as registries
 
 from topology_api import shape
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import EXTERNAL, CheckName, CheckStatus, Phase, Reason, Stage, Topology
 
 from ..checks import etcd, machines
+from ..decide.decision import Decision
 from ..kube import transport
 from ..observe import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-
-    from topology_api.types import TopologyTransition
-
-    from ..decide.decision import Decision
 
 # A series for the birth of every counter doubles what is scraped and adds nothing to `up`.
 prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left its annotation out

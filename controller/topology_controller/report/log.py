@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
+from topology_api.types import TopologyTransition
+
+from ..checks.result import CheckResult
+from ..decide.decision import Decision
 from ..kube import errors
-
-if TYPE_CHECKING:
-    from topology_api.types import TopologyTransition
-
-    from ..checks.result import CheckResult
-    from ..decide.decision import Decision
 
 _LOG = logging.getLogger(__name__)
 _FAILING_STILL = 300.0

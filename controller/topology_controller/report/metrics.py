@@ -14,28 +14,22 @@ from __future__ import annotations
 import sys
 import time
 import urllib.parse
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 
 import prometheus_client as prometheus
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, Phase
 
 from .._version import __version__
 from ..decide import records
+from ..decide.decision import Decision
+from ..definitions import load
 from ..kube import transport
+from ..observe import facts
 from . import families
-from .families import CONTROLLER, ERROR, FAMILIES, LEASE, OTHER, PAIRS, TARGET, TOPOLOGIES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from datetime import datetime
-
-    from topology_api.types import TopologyTransition
-
-    from ..decide.decision import Decision
-    from ..definitions import load
-    from ..observe import facts
-    from .families import Series
+from .families import CONTROLLER, ERROR, FAMILIES, LEASE, OTHER, PAIRS, TARGET, TOPOLOGIES, Series
 
 __all__ = ["FAMILIES", "LEASE", "TARGET", "Counts", "Metrics"]
 

@@ -11,26 +11,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from topology_api.types import TopologyTransition
+from topology_api.types import AvailableTransition, LastTransition, TopologyPair, TopologyTransition
 from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemReason, Reason, Stage
 
+from ..checks.result import CheckResult
 from ..decide import assessment, problems, records
+from ..decide.decision import Decision
+from ..definitions import load, model
 from ..observe import facts
 from . import clusteroperator, evidence, state
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from topology_api.types import AvailableTransition, LastTransition, TopologyPair
-
-    from ..checks.result import CheckResult
-    from ..decide.decision import Decision
-    from ..definitions import load, model
 
 _STAGES = {
     Phase.PENDING: Stage.PREFLIGHT,
