@@ -18,7 +18,7 @@ from typing import Any
 from topology_api import vocabulary
 from topology_api.types import TopologyTransition
 
-from .decide.decision import EVIDENCE_SECONDS, EXECUTED_SECONDS
+from .decide.state import EVIDENCE_SECONDS, EXECUTED_SECONDS
 from .kube import client as clients
 from .observe import catalog, facts, live
 from .report import clusteroperator

@@ -25,7 +25,7 @@ from topology_api.vocabulary import Phase
 from . import act, discover
 from .decide import cadence, leader, phases
 from .decide import state as states
-from .decide.decision import Decision, EventSpec, Step
+from .decide.state import Decision, EventSpec, Step
 from .definitions import load, model
 from .definitions import settings as configured
 from .kube import client as clients

@@ -1,6 +1,6 @@
 """Pure: facts, definitions, what this leader knows, and the time go in; one `Decision` comes out.
 
-* `decision`, `state`: what comes out; the context that goes in, and what a leader remembers (`leader` changes that).
+* `state`: the decision, the context that goes in, and what a leader remembers (`leader` changes that).
 * `phases`: the life of a transition: where `decide` is. `applicability`: when this operator must not act at all.
 * `admission`, `convergence`: before the change and the change itself; after it, until it is completed, or stuck.
 * `baseline`: what the cluster looks like at the change, as convergence is measured against it.

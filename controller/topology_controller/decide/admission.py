@@ -15,13 +15,12 @@ from datetime import datetime, timedelta
 from topology_api.types import AvailableTransition, Baseline, Blocker, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
-from ..checks import catalog, operators, router
+from ..checks import catalog, load_balancer, operators
 from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
 from ..definitions import load, model
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, convergence, problems, records
-from .decision import EVIDENCE_SECONDS, Decision, Step
-from .state import Context
+from .state import EVIDENCE_SECONDS, Context, Decision, Step
 
 ECHO_BOUND = timedelta(minutes=8)
 """How long an admission waits for ClusterVersion to echo our block before it goes back to Pending.
@@ -114,8 +113,9 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     unobserved = baseline.unobserved(context, definition) if ready else ()
     note = _admitting(context, settling, unobserved, echoed=echo.met) if ready else held or _failing(known, results)
     # Said while it can still be helped: ingress will be gone for a while; not to who has accepted it.
-    drains = definition.changes_control_plane and router.alone(known) and not router.drain_accepted(known)
-    drained = f"{router.BRIEFLY}: {router.two_routers()}" if drains else ""
+    drains = definition.changes_control_plane and load_balancer.router_alone(known)
+    drains = drains and not load_balancer.drain_accepted(known)
+    drained = f"{load_balancer.ROUTER_BRIEFLY}: {load_balancer.two_routers()}" if drains else ""
     note = assessment.within(note, drained, least=[drained])
     unreadable = problems.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     advisories, problem = records.advised(context, record), problems.before_change(context, record, unreadable, note)

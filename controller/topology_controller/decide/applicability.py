@@ -20,8 +20,7 @@ from .. import shell
 from ..definitions import model
 from ..observe import facts
 from . import baseline, records
-from .decision import Cause
-from .state import Context, LeaderState
+from .state import Cause, Context, LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
 _LEASE, _RETRY = timedelta(seconds=137), timedelta(seconds=26)

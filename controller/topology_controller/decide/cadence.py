@@ -23,8 +23,7 @@ from topology_api.vocabulary import CheckStatus, Phase, Stage
 from ..checks import etcd, machine_config
 from ..observe import facts
 from . import records
-from .decision import Decision, Step
-from .state import Context, LeaderState
+from .state import Context, Decision, LeaderState, Step
 
 INTERVAL, LONGEST = timedelta(minutes=1), timedelta(minutes=32)
 """Between two writes of nothing but newer answers, and what that grows to while they keep changing."""

@@ -38,8 +38,7 @@ from ..definitions import model
 from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, leader, problems, records
-from .decision import READING, Cause, Decision, EventSpec, Step
-from .state import Context
+from .state import READING, Cause, Context, Decision, EventSpec, Step
 
 _BY_NATIVE = (
     "The native controller began this transition and is switched off (feature gate MutableTopology): this operator "

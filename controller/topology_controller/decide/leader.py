@@ -17,8 +17,7 @@ from topology_api.vocabulary import Phase, Stage
 
 from ..observe import facts
 from . import applicability, cadence, problems, records
-from .decision import Decision
-from .state import Clocks, LeaderState, Progress, Voids, Writes
+from .state import Clocks, Decision, LeaderState, Progress, Voids, Writes
 
 _JUMP = 1.0
 """Seconds by which a clock that is set differs from the monotonic one."""

@@ -22,8 +22,7 @@ from ..checks.result import LONGEST, every, listed, sentences
 from ..definitions import load, model
 from ..observe import facts
 from . import admission, applicability, assessment, cadence, convergence, problems, records
-from .decision import READING, Cause, Decision, Step
-from .state import Context, LeaderState
+from .state import READING, Cause, Context, Decision, LeaderState, Step
 
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
 _BLOCKING = _UNDER_WAY | {Phase.PENDING}

@@ -17,8 +17,7 @@ from ..checks import etcd, nodes
 from ..checks.result import CheckResult, fitting, listed
 from ..observe import facts
 from . import assessment, cadence, records
-from .decision import Cause
-from .state import Context
+from .state import Cause, Context
 
 _BLOCKED_BOUND = timedelta(hours=1)
 """How long a request may be Pending before it is a problem."""

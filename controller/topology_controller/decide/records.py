@@ -32,8 +32,7 @@ from ..checks import advisories
 from ..checks.result import CheckResult, listed
 from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
-from .decision import EventSpec
-from .state import Context
+from .state import Context, EventSpec
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 STANDING = timedelta(minutes=5)

@@ -16,7 +16,7 @@ from topology_api import vocabulary
 from topology_api.types import RecordCopy
 from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
 
-from ..decide.decision import Cause, Decision
+from ..decide.state import Cause, Decision
 from ..observe import facts
 
 Raw = dict[str, Any]

@@ -23,7 +23,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
 from ..decide import records
-from ..decide.decision import EventSpec
+from ..decide.state import EventSpec
 from ..kube import client as clients
 from ..kube import errors, lease, queue
 from ..kube import resource as resources

@@ -24,7 +24,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import EXTERNAL, CheckName, CheckStatus, Phase, Reason, Stage, Topology
 
 from ..checks import etcd, machines
-from ..decide.decision import Decision
+from ..decide.state import Decision
 from ..kube import transport
 from ..observe import facts
 

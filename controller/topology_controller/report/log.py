@@ -13,7 +13,7 @@ import logging
 from topology_api.types import TopologyTransition
 
 from ..checks.result import CheckResult
-from ..decide.decision import Decision
+from ..decide.state import Decision
 from ..kube import errors
 
 _LOG = logging.getLogger(__name__)

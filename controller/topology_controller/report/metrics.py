@@ -24,7 +24,7 @@ from topology_api.vocabulary import CheckName, Phase
 
 from .._version import __version__
 from ..decide import records
-from ..decide.decision import Decision
+from ..decide.state import Decision
 from ..definitions import load
 from ..kube import transport
 from ..observe import facts

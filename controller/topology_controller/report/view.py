@@ -21,7 +21,7 @@ from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemRe
 
 from ..checks.result import CheckResult
 from ..decide import assessment, problems, records
-from ..decide.decision import Decision
+from ..decide.state import Decision
 from ..definitions import load, model
 from ..observe import facts
 from . import clusteroperator, evidence, state

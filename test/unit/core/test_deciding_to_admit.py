@@ -13,7 +13,7 @@ from test import sentences
 from topology_api.types import Baseline, OperandBaseline
 from topology_api.vocabulary import CheckName, ConditionType, EventReason, Phase, Reason
 from topology_controller.decide import baseline, leader
-from topology_controller.decide.decision import Decision, Step
+from topology_controller.decide.state import Decision, Step
 from topology_controller.definitions import model, registry
 from topology_controller.observe import facts
 
