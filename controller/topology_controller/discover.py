@@ -33,12 +33,10 @@ if TYPE_CHECKING:
 
 PERIOD = 3600.0
 RETRY = 30.0
-SOONEST = 60.0
-"""Seconds between two looks that are made for a reader."""
+SOONEST = 60.0  # seconds between two looks that are made for a reader
 _UNANSWERED = 600.0
 """Seconds until settings are read again of which some were not answered, and Leases while one is left."""
-_SILENT = 180.0
-"""Seconds between two looks for a native controller that shows no sign of life."""
+_SILENT = 180.0  # seconds between two looks for a native controller that shows no sign of life
 
 
 @dataclass(frozen=True, slots=True)

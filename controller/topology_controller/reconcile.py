@@ -41,10 +41,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _CONFLICTS = 20
-_MIN_RETRY = 1.0
-"""Seconds. A change may cut the delay after a failure short, but not turn it into a hot loop."""
-_UNSEEN = 1.0
-"""Seconds. News that waited for longer were not looked at one by one: what lay between them was not seen."""
+_MIN_RETRY = 1.0  # seconds. A change may cut the delay after a failure short, but not turn it into a hot loop
+_UNSEEN = 1.0  # seconds. News that waited for longer were not looked at one by one: what lay between them was not seen
 _DISCOVER_AGAIN = 30.0
 
 
@@ -391,10 +389,8 @@ class Reconciler:
             self._state = leader.reported(self._state, self._now(), news=news)
 
     def _hold_history(self) -> None:
-        """Raises Unread where the server was away, and what is known was not read since.
-
-        A plain restore gives versions out a second time: the one that guards a write may be that of another state.
-        """
+        """Raises Unread where the server was away, and what is known was not read since."""
+        # A plain restore gives versions out a second time: the one that guards a write may be that of another state.
         if not self._fresh and self._deps.watches.unsure():
             raise act.Unread
 
@@ -415,11 +411,9 @@ class Reconciler:
         return evidence
 
     def _decide_live(self, evidence: live.Evidence, led: Decision) -> Decision:
-        """Decide from the last reads, to which `led` has led.
-
-        Where they lead neither to the change nor back to the same admission, the watches are behind: from these alone
-        the next decision would be `led` again.
-        """
+        """Decide from the last reads, to which `led` has led."""
+        # Where they lead neither to the change nor back to the same admission, the watches are behind: from these alone
+        # the next decision would be `led` again.
         decision, now = self._decide(evidence.facts), self._now()
         if Step.CHANGE in decision.steps:
             return decision

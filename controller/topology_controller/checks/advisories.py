@@ -20,12 +20,9 @@ from ..observe import facts
 from . import load_balancer, machines, operands, result
 
 DNSMASQ = "50-master-dnsmasq-configuration"
-SKEW = timedelta(minutes=5)
-"""How far ahead of our clock a backup may claim to be; further, it says nothing."""
-_REGISTRIES = 2
-"""What the registry operator writes where storage is shared (pkg/storage/storage.go)."""
-LEASES_ROLE = f"{vocabulary.OPERATOR_NAME}-leases"
-"""ClusterRole of this operator that may be left out."""
+SKEW = timedelta(minutes=5)  # how far ahead of our clock a backup may claim to be; further, it says nothing
+_REGISTRIES = 2  # what the registry operator writes where storage is shared (pkg/storage/storage.go)
+LEASES_ROLE = f"{vocabulary.OPERATOR_NAME}-leases"  # ClusterRole of this operator that may be left out
 _SINGLE_NODE_LEASE = 270
 """Seconds of a Lease whose holder was started on a single node (library-go pkg/config/leaderelection); else 137."""
 _TAKEOVER = timedelta(seconds=330)
@@ -48,10 +45,7 @@ def advise(
     record: TopologyTransition | None,
     now: datetime,
 ) -> tuple[Advisory, ...]:
-    """Everything that an administrator should do on the way to `target`, or after it, in the order of `AdvisoryName`.
-
-    What a convergence check waits for comes first. `record` says whether and when the topology changed.
-    """
+    """All that an administrator should do on the way to `target` or after it: what a check waits for comes first."""
     changed = record.admitted_time if record is not None else None
     advisories = (
         _router_pinned(known, target, matrix),
@@ -75,18 +69,18 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
         return None
     for operand in group.operands:
         routers, count = known.operand(operand.key), operands.at(operand, group.topology(target))
-        if not isinstance(routers, facts.IngressController) or isinstance(count, facts.Unobserved):
+        asks = routers.wanted_replicas if isinstance(routers, facts.IngressController) else None
+        if asks is None or isinstance(count, facts.Unobserved) or asks >= count:
             continue
-        if routers.wanted_replicas is not None and routers.wanted_replicas < count:
-            place, body = (operand.namespace, operand.name), f'{{"spec":{{"replicas":{count}}}}}'
-            waits = f"{CheckName.ROUTER_REPLICAS} waits until it is changed"
-            return result.advisory(
-                AdvisoryName.ROUTER_REPLICAS_PINNED,
-                f"{operand.kind} {operand.namespace}/{operand.name} has spec.replicas set to "
-                f"{routers.wanted_replicas}, so the ingress operator will not scale it to the "
-                f"{count} that {target} implies. {_HOSTED if target.control_plane == vocabulary.EXTERNAL else waits}",
-                shell.command("oc -n {} patch ingresscontroller {} --type merge -p {}", *place, body),
-            )
+        place, body = (operand.namespace, operand.name), f'{{"spec":{{"replicas":{count}}}}}'
+        waits = f"{CheckName.ROUTER_REPLICAS} waits until it is changed"
+        return result.advisory(
+            AdvisoryName.ROUTER_REPLICAS_PINNED,
+            f"{operand.kind} {operand.namespace}/{operand.name} has spec.replicas set to {asks}, so the ingress "
+            f"operator will not scale it to the {count} that {target} implies. "
+            f"{_HOSTED if target.control_plane == vocabulary.EXTERNAL else waits}",
+            shell.command("oc -n {} patch ingresscontroller {} --type merge -p {}", *place, body),
+        )
     return None
 
 
@@ -108,12 +102,12 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
     group = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
     if group is None or group.managed_by is None or operands.absence(known, group) is not None:
         return None
-    registry = known.operand(group.managed_by.key)
+    key, body = group.managed_by.key, f'{{"spec":{{"replicas":{_REGISTRIES}}}}}'
+    registry = known.operand(key)
     if target.infrastructure == Topology.SINGLE_REPLICA or not isinstance(registry, facts.Managed):
         return None
     if registry.state != "Managed" or registry.replicas is None or registry.replicas >= _REGISTRIES:
         return None
-    key, body = group.managed_by.key, f'{{"spec":{{"replicas":{_REGISTRIES}}}}}'
     follows = "The number follows no topology on this platform, so nothing waits for it"
     return result.advisory(
         AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
@@ -135,7 +129,7 @@ def _read_at_start(
     late = [] if isinstance(leases, facts.Unobserved) else of_single_node(leases, now)
     places = {lease.namespace for lease in late}
     readers = [reader for reader in matrix.startup_readers if reader.namespace in places]
-    kept = [operator for operator in matrix.optional_operators if _keeps_one_replica(operator, known)]
+    kept = [operator for operator in matrix.optional_operators if _present(known, operator.key)]
     refused = isinstance(leases, facts.Unobserved) and leases.kind is facts.Kind.FORBIDDEN
     if late or kept:
         # What is wrong stands before what is only slow.
@@ -147,25 +141,27 @@ def _read_at_start(
         details += [*([takeover] if late else []), *(f"{reader.operator}: {reader.matters}" for reader in readers)]
         details += [f"others are not known, because Leases may not be listed (ClusterRole {LEASES_ROLE})"] * refused
         cures = [operator.cure((operator.keeps or "").partition("/")[0]) for operator in kept]
-        return result.advisory(
-            AdvisoryName.TOPOLOGY_READ_AT_START,
-            f"{result.listed(names)}: not started since the topology changed. Until then: {'; '.join(details)}",
-            _one_after_the_other([*cures, *(_restart(lease, known) for lease in late)]),
+        command = _one_after_the_other([*cures, *(_restart(lease, known) for lease in late)])
+        message = f"{result.listed(names)}: not started since the topology changed. Until then: {'; '.join(details)}"
+    elif refused:
+        command = (
+            "oc get leases -A -o custom-columns="
+            "NS:.metadata.namespace,NAME:.metadata.name,HOLDER:.spec.holderIdentity,SECONDS:.spec.leaseDurationSeconds"
         )
-    if not refused:
+        message = (
+            "Which operators still go by the old topology is not known: this operator may not list Leases (ClusterRole "
+            f"{LEASES_ROLE}). Start those again that hold one of {_SINGLE_NODE_LEASE} s"
+        )
+    else:
         return None
-    return result.advisory(
-        AdvisoryName.TOPOLOGY_READ_AT_START,
-        "Which operators still go by the old topology is not known: this operator may not list Leases (ClusterRole "
-        f"{LEASES_ROLE}). Start those again that hold one of {_SINGLE_NODE_LEASE} s",
-        "oc get leases -A -o custom-columns="
-        "NS:.metadata.namespace,NAME:.metadata.name,HOLDER:.spec.holderIdentity,SECONDS:.spec.leaseDurationSeconds",
-    )
+    return result.advisory(AdvisoryName.TOPOLOGY_READ_AT_START, message, command)
 
 
-def _keeps_one_replica(operator: matrices.OptionalOperator, known: facts.Facts) -> bool:
-    kept = known.operand(operator.key)
-    return isinstance(kept, facts.SingleNodeSetting) and kept.present
+def _present(known: facts.Facts, key: str) -> list[facts.SingleNodeSetting]:
+    """The objects that have this setting for one node."""
+    fact = known.operand(key)
+    settings = fact if isinstance(fact, tuple) else (fact,)
+    return [item for item in settings if isinstance(item, facts.SingleNodeSetting) and item.present]
 
 
 def of_single_node(leases: tuple[facts.Fact[facts.LeaderLease], ...], now: datetime) -> list[facts.LeaderLease]:
@@ -270,12 +266,7 @@ def _single_node_settings(
     """What people set where there is one node (`bindata/single-node-settings.yaml`), in each object that has it."""
     if target.control_plane == Topology.SINGLE_REPLICA:
         return None
-    remaining = []
-    for setting in matrix.single_node_settings:
-        fact = known.operand(setting.key)
-        settings = fact if isinstance(fact, tuple) else (fact,)
-        present = [item for item in settings if isinstance(item, facts.SingleNodeSetting) and item.present]
-        remaining += [(setting, item) for item in present]
+    remaining = [(setting, item) for setting in matrix.single_node_settings for item in _present(known, setting.key)]
     if not remaining:
         return None
     named = "; ".join(
@@ -293,10 +284,10 @@ def _single_node_settings(
 
 def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory | None:
     """An image-based install is never inferred. After the change the label is of no use any more."""
-    infrastructure = known.infrastructure
-    if not isinstance(known.lifecycle_agent, facts.Present) or isinstance(infrastructure, facts.Unobserved):
+    here = known.infrastructure
+    if isinstance(here, facts.Unobserved) or here.image_based_install or changed is not None:
         return None
-    if infrastructure.image_based_install or changed is not None:
+    if not isinstance(known.lifecycle_agent, facts.Present):
         return None
     return result.advisory(
         AdvisoryName.LIFECYCLE_AGENT_PRESENT,

@@ -33,13 +33,11 @@ _LONGEST = 160
 
 @facts.once
 def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
-    """Voters by member id with their address, or why they are not known.
-
-    The etcd operator keys the ConfigMap by hexadecimal member id. When it could not list members it writes every
-    control-plane node keyed by node name instead, which looks like three voters; so a key that equals a node name is
-    tested first (`cafe` is both), and neither that nor any other key proves anything. Source: cluster-etcd-operator
-    pkg/operator/etcdendpointscontroller/etcdendpointscontroller.go (release-4.22; by node name since release-4.21).
-    """
+    """Voters by member id with their address, or why they are not known."""
+    # The etcd operator keys the ConfigMap by hexadecimal member id. When it could not list members it writes every
+    # control-plane node keyed by node name instead, which looks like three voters; so a key that equals a node name is
+    # tested first (`cafe` is both), and neither that nor any other key proves anything. Source: cluster-etcd-operator
+    # pkg/operator/etcdendpointscontroller/etcdendpointscontroller.go (release-4.22; by node name since release-4.21).
     endpoints = known.etcd_endpoints
     if isinstance(endpoints, facts.Unobserved):
         return endpoints

@@ -62,11 +62,9 @@ class Manager(Enum):
 
 
 def manager(infrastructure: facts.Fact[facts.Infrastructure]) -> tuple[Manager, str]:
-    """Who manages the load balancer, and how that is known. Never the cluster unless it says where it keeps its API.
-
-    On vSphere no address means that the user has provided the infrastructure. Source: openshift/api
-    config/v1/types_infrastructure.go (PlatformLoadBalancerType), openshift/origin pkg/monitortests/.../onpremhaproxy.
-    """
+    """Who manages the load balancer, and how that is known. Never the cluster unless it says where it keeps its API."""
+    # On vSphere no address means that the user has provided the infrastructure. Source: openshift/api
+    # config/v1/types_infrastructure.go (PlatformLoadBalancerType), openshift/origin pkg/monitortests/.../onpremhaproxy.
     if isinstance(infrastructure, facts.Unobserved):
         return Manager.UNKNOWN, str(infrastructure)
     platform, front = infrastructure.platform, infrastructure.load_balancer
@@ -238,11 +236,9 @@ def unconfirmed(known: facts.Facts, target: TopologyPair, record: TopologyTransi
 
 
 def router_survives_drains(context: CheckContext) -> CheckResult:
-    """The default router asks for two replicas and has them before the change, or its drain is accepted.
-
-    An explicit number is honoured at any topology: cluster-ingress-operator pkg/operator/controller/ingress/replicas.go
-    (4.22).
-    """
+    """The default router asks for two replicas and has them before the change, or its drain is accepted."""
+    # An explicit number is honoured at any topology: cluster-ingress-operator
+    # pkg/operator/controller/ingress/replicas.go (4.22).
     router = context.facts.ingress_controller
     if drain_accepted(context.facts):
         return context.met(f"Accepted by annotation {_DRAIN} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}")

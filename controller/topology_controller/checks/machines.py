@@ -24,8 +24,7 @@ from ..observe import nodes as observed
 from . import result
 from .result import CheckContext, CheckResult, Finding
 
-KIND = "machines.machine.openshift.io"
-"""Written out, because `machines` alone may be another API's."""
+KIND = "machines.machine.openshift.io"  # written out, because `machines` alone may be another API's
 LOOK = f"oc -n {observed.NAMESPACE} get {KIND}"
 _MIGRATING = "Migrating"
 _GOING = frozenset({"deprovisioning", "deleting", "powering off before delete"})

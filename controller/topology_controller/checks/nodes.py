@@ -24,8 +24,7 @@ PODS_MIB = 960 + 1224 + 500 + 150
 """Memory that the static pods of etcd, kube-apiserver, kube-controller-manager and kube-scheduler request: pod.yaml of
 their operators (openshift/cluster-*-operator b4786ae3, c813e820, 001746c6, 0dfab715). A kubelet admits no more than it
 allocates, so no node that runs them has less, whatever else it runs."""
-ETCD_MIB = 8192
-"""To this size the database of etcd may grow: cluster-etcd-operator b4786ae3 pkg/etcdenvvar/etcd_env.go."""
+ETCD_MIB = 8192  # to this size the database of etcd may grow: cluster-etcd-operator b4786ae3 pkg/etcdenvvar/etcd_env.go
 _GIB = 2**30
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _MASTER = "node-role.kubernetes.io/master"

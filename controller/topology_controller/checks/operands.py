@@ -32,8 +32,7 @@ T = TypeVar("T")
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 _MALFORMED = facts.Kind.MALFORMED
 _MASTER = "node-role.kubernetes.io/master"
-_NUDGE = "topology.openshift.io/nudged-for"
-"""Annotation of a node that is no use but the event that it makes."""
+_NUDGE = "topology.openshift.io/nudged-for"  # annotation of a node that is no use but the event that it makes
 
 
 def followed(context: CheckContext) -> CheckResult:
@@ -172,10 +171,9 @@ def _missing(
 
 
 def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    """A Deployment, StatefulSet or IngressController has the replicas that the target implies.
-
-    It lacks something of its operator until that has asked enough of it, unless an administrator has fixed the number.
-    """
+    """A Deployment, StatefulSet or IngressController has the replicas that the target implies."""
+    # It lacks something of its operator until that has asked enough of it, unless an administrator has fixed the
+    # number.
     count, known, key = _implied(context, group, operand), context.facts, operand.key
     workload: facts.Fact[facts.IngressController | facts.Workload] = _read(known, key, facts.IngressController)
     if operand.kind != "IngressController":

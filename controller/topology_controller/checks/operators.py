@@ -30,12 +30,10 @@ Z_STREAM = "Patch (z-stream) upgrades are not blocked by Upgradeable=False: do n
 
 
 def stable(context: CheckContext) -> CheckResult:
-    """Every ClusterOperator but ours is Available, not Progressing, not Degraded; no operators at all is Unknown.
-
-    After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
-    change may be gone unless the cluster was upgraded since, and those whose operands have to follow must have been
-    seen to react (`_unreacted`).
-    """
+    """Every ClusterOperator but ours is Available, not Progressing, not Degraded; no operators at all is Unknown."""
+    # After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
+    # change may be gone unless the cluster was upgraded since, and those whose operands have to follow must have been
+    # seen to react (`_unreacted`).
     operators = result.every(context.facts.cluster_operators)
     if isinstance(operators, facts.Unobserved):
         return context.unknown(operators)
@@ -95,11 +93,9 @@ def _reacted(
 
 
 def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) -> Iterator[Finding]:
-    """Operators that still have to react to the change, each with the first of its operands that shows it.
-
-    One that answers for an operand has reacted when it has been busy since (its Progressing condition changed later
-    than at the change), or when its operands lack nothing of it (`Finding.lacks`). No operator reports guard budgets.
-    """
+    """Operators that still have to react to the change, each with the first of its operands that shows it."""
+    # One that answers for an operand has reacted when it has been busy since (its Progressing condition changed later
+    # than at the change), or when its operands lack nothing of it (`Finding.lacks`). No operator reports guard budgets.
     baseline = context.convergence.baseline
     busy_since: set[str] = set()
     for entry in baseline.cluster_operators if baseline is not None else ():

@@ -30,8 +30,7 @@ pkg/cvo/upgradeable.go)."""
 ECHO_BACKOFF = timedelta(seconds=60)
 """How long after such a timeout the next admission may start, even if the echo appears at once."""
 AWAITED = "Feature gate MutableTopology is on: waiting whether the native controller shows up"
-SLOW = 3
-"""After so many attempts in a row that took too long to read, Progressing says that the API server is slow."""
+SLOW = 3  # after so many attempts in a row that took too long to read, Progressing says that the API server is slow
 
 
 def available(
@@ -209,11 +208,10 @@ def _hold(context: Context) -> str:
 
 
 def _kept_back(context: Context, measured: Baseline | baseline.Unmeasured) -> str:
-    """Why no admission begins although every check is met; empty when nothing keeps it.
-
-    Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What a
-    watch in trouble said last may be old; the live reads cover only what preflight asks. Each admission is two writes.
-    """
+    """Why no admission begins although every check is met; empty when nothing keeps it."""
+    # Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What
+    # a watch in trouble said last may be old; the live reads cover only what preflight asks. Each admission is two
+    # writes.
     fell_back = context.leader.fell_back
     if not isinstance(measured, Baseline):
         return f"Convergence would be measured against what cannot be read now: {measured}"

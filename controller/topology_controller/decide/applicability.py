@@ -37,8 +37,7 @@ _ROUTE = (
     TopologyPair(control_plane=Topology.HIGHLY_AVAILABLE, infrastructure=Topology.HIGHLY_AVAILABLE),
 )
 """From where to where its one transition leads."""
-_SHORTEST = 32
-"""Characters of its words below which they say nothing."""
+_SHORTEST = 32  # characters of its words below which they say nothing
 NATIVE_ACTS = "The controller of cluster-config-operator (feature gate MutableTopology) changes the topology"
 
 
@@ -133,11 +132,9 @@ def gate_needs_version(known: facts.Facts) -> bool:
 
 
 def native_grace(known: facts.Facts) -> timedelta:
-    """How long the native controller may show no sign of life: its Lease, one retry with its jitter, and its start.
-
-    328.7 s were measured on a single node (cluster-config-operator 3c62e476). A process from before the change still
-    has the Lease of a single node.
-    """
+    """How long the native controller may show no sign of life: its Lease, one retry with its jitter, and its start."""
+    # 328.7 s were measured on a single node (cluster-config-operator 3c62e476). A process from before the change still
+    # has the Lease of a single node.
     here, lease = known.infrastructure, known.native_lease
     single = isinstance(here, facts.Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
     seconds = lease.duration_seconds if isinstance(lease, facts.Lease) else None
@@ -239,11 +236,9 @@ def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructu
 
 
 def abandoned(context: Context) -> list[model.Definition]:
-    """The definitions by which a transition that the native controller has begun and will not end could be followed.
-
-    It has changed the topology, and was switched off before it said that this is complete. Its conditions alone do not
-    say so: it writes them before the change, which may never have come, and they stay when all is over.
-    """
+    """The definitions by which a transition that the native controller has begun and will not end could be followed."""
+    # It has changed the topology, and was switched off before it said that this is complete. Its conditions alone do
+    # not say so: it writes them before the change, which may never have come, and they stay when all is over.
     known, here, platform = context.known, records.pair(context.infrastructure), context.infrastructure.platform
     condition = _condition(known)
     if known.mutable_topology is not False or condition is None or here != _ROUTE[1]:

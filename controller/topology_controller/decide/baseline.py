@@ -29,11 +29,9 @@ from ..observe import facts
 from .state import Context
 
 T = TypeVar("T")
-Part = dict[str, Any]
-"""One entry of a list of the baseline, before it is checked against the schema."""
+Part = dict[str, Any]  # one entry of a list of the baseline, before it is checked against the schema
 
-LARGEST = 8 * 1024
-"""Bytes of JSON."""
+LARGEST = 8 * 1024  # bytes of JSON
 _FOR_POOLS = 3 * 1024
 _MOST_POOLS = 16
 _MOST_NODES = 16
@@ -60,11 +58,9 @@ class Unmeasured:
 
 
 def settling(context: Context, definition: model.Definition) -> dict[str, datetime]:
-    """Static pods that must get another revision, and may have one in the making now; each with the time when not.
-
-    Measured now, that one would count as the answer to the change although it is older, or a newer one would never
-    come. A time that is further ahead than the bound is of a clock that was wrong.
-    """
+    """Static pods that must get another revision, and may have one in the making now; each with the time when not."""
+    # Measured now, that one would count as the answer to the change although it is older, or a newer one would never
+    # come. A time that is further ahead than the bound is of a clock that was wrong.
     override = context.leader.settle_seconds
     # Who shortens the settle time (tests, demos) has operators that are as quick.
     bound = REVISIONS if override is None else min(REVISIONS, timedelta(seconds=override))
@@ -76,11 +72,9 @@ def settling(context: Context, definition: model.Definition) -> dict[str, dateti
 
 
 def unobserved(context: Context, definition: model.Definition) -> tuple[str, ...]:
-    """Static pods that must get another revision, and whose operator has not yet observed where the change starts.
-
-    Were the topology changed now, it would make no newer one. Seen with cluster-kube-apiserver-operator 9c413cd4
-    (release-4.22), stopped for 16 s.
-    """
+    """Static pods that must get another revision, and whose operator has not yet observed where the change starts."""
+    # Were the topology changed now, it would make no newer one. Seen with cluster-kube-apiserver-operator 9c413cd4
+    # (release-4.22), stopped for 16 s.
     if definition.source.control_plane is not Topology.SINGLE_REPLICA:
         return ()
     return tuple(key for key, pods in _revised(context, definition) if pods.observed_single is False)
@@ -108,11 +102,10 @@ def capture(context: Context, definition: model.Definition) -> Baseline | Unmeas
 
 
 def afterwards(context: Context, definition: model.Definition, changed: datetime) -> Baseline:
-    """How the cluster was at a change that another client made then, as far as that can still be known.
-
-    A configuration or a revision of now is that of the change only where its operator has not seen the change yet. What
-    may be newer is left out, and asked for its plain state (`checks.operands`): awaiting the next would never end.
-    """
+    """How the cluster was at a change that another client made then, as far as that can still be known."""
+    # A configuration or a revision of now is that of the change only where its operator has not seen the change yet.
+    # What may be newer is left out, and asked for its plain state (`checks.operands`): awaiting the next would never
+    # end.
     parts, _ = _measured(context, definition)
     observed = parts.get("control_plane_observed")
     if observed is None or observed == definition.target.control_plane:

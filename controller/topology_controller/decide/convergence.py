@@ -45,8 +45,7 @@ _BY_NATIVE = (
     "follows it to its end"
 )
 _LONGEST_NAME = 64
-_SHORTEST_ANSWER = 100
-"""Characters of what a check has found that are shown however long the command is that follows."""
+_SHORTEST_ANSWER = 100  # characters of what a check has found that are shown however long the command is that follows
 
 
 def converging(context: Context, record: TopologyTransition) -> Decision:
@@ -293,10 +292,8 @@ def _stuck(
     results: tuple[CheckResult, ...],
     disturbed: tuple[str, ...],
 ) -> Cause:
-    """Name what an administrator can repair, with the command; else what has been failing longest.
-
-    ClusterOperatorsStable is the last: it fails because of what another check can name.
-    """
+    """Name what an administrator can repair, with the command; else what has been failing longest."""
+    # ClusterOperatorsStable is the last: it fails because of what another check can name.
     since = "" if record.deadline_time is None else f" since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}"
     overdue = f"Overdue{since}, and nothing progresses"
     failing = [check for check in converged if check.status is not CheckStatus.MET]

@@ -19,14 +19,11 @@ from ..observe import facts
 from . import applicability, cadence, problems, records
 from .state import Clocks, Decision, LeaderState, Progress, Voids, Writes
 
-_JUMP = 1.0
-"""Seconds by which a clock that is set differs from the monotonic one."""
-_SLEW = 0.1
-"""Share of the time that a clock may be off that is only corrected slowly: NTP slews by less."""
+_JUMP = 1.0  # seconds by which a clock that is set differs from the monotonic one
+_SLEW = 0.1  # share of the time that a clock may be off that is only corrected slowly: NTP slews by less
 _SHORTEST_HOLD = timedelta(seconds=1)
 """Until an admission may begin again after live evidence disagreed, however short the settle time is."""
-_MOST_ANSWERS = 2048
-"""Answers that are remembered; a transition that has given more only comes and goes."""
+_MOST_ANSWERS = 2048  # answers that are remembered; a transition that has given more only comes and goes
 
 
 def jump(before: Clocks | None, now: Clocks) -> timedelta:

@@ -72,10 +72,8 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
 
 
 def _follows(context: Context, copy: RecordCopy | None, lacks: str | None) -> bool:
-    """Is what we have changed still on its way? Where the record cannot stand, its copy says which phase it was.
-
-    Only we know what that is measured against: it is reported to its end, and topology is not written any more.
-    """
+    """Is what we have changed still on its way? Where the record cannot stand, its copy says which phase it was."""
+    # Only we know what that is measured against: it is reported to its end, and topology is not written any more.
     record = context.record
     if record is None or record.phase is not Phase.CONVERGING or record.target != records.pair(context.infrastructure):
         return False
@@ -100,11 +98,9 @@ def _by_record(context: Context) -> Decision:
 
 
 def _without_infrastructure(known: facts.Facts, why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
-    """Infrastructure does not exist, or cannot be read. What was under way keeps upgrades blocked.
-
-    Where it is malformed the watch is well, so readiness says nothing: the conditions must. What else cannot be read is
-    no reason to change what was reported. A native controller in charge waits for operators that are not well.
-    """
+    """Infrastructure does not exist, or cannot be read. What was under way keeps upgrades blocked."""
+    # Where it is malformed the watch is well, so readiness says nothing: the conditions must. What else cannot be read
+    # is no reason to change what was reported. A native controller in charge waits for operators that are not well.
     report, native = (Step.REPORT,), applicability.native_in_charge(known)
     if native and (copy is None or copy.phase not in _UNDER_WAY):
         if why.awaited:
@@ -158,11 +154,9 @@ def _too_new(newer: facts.Newer) -> Decision:
 
 
 def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:
-    """Stand down, and show what the native controller does meanwhile.
-
-    A record from before the change is cleared once; a hosted cluster's Infrastructure is never written, and neither is
-    one whose definition `lacks` our fields: that would take out for good what it only does not show.
-    """
+    """Stand down, and show what the native controller does meanwhile."""
+    # A record from before the change is cleared once; a hosted cluster's Infrastructure is never written, and neither
+    # is one whose definition `lacks` our fields: that would take out for good what it only does not show.
     record, phase, observed = context.record, context.phase, None
     # What the native controller does goes on changing, and the record is not written for that.
     message = fit(cause.message)
@@ -236,10 +230,8 @@ def _request(context: Context) -> Decision:
 
 
 def _choose(known: facts.Facts, candidates: list[model.Definition]) -> model.Definition | None:
-    """Tell definitions with the same source apart by the number of dedicated workers.
-
-    With an unreadable number the first one is shown: DedicatedWorkers answers Unknown for each of them.
-    """
+    """Tell definitions with the same source apart by the number of dedicated workers."""
+    # With an unreadable number the first one is shown: DedicatedWorkers answers Unknown for each of them.
     others = every(known.other_nodes)
     if len(candidates) == 1 or isinstance(others, facts.Unobserved):
         return candidates[0]
@@ -260,11 +252,9 @@ def _idle_record(context: Context) -> TopologyTransition:
 
 
 def _left(context: Context) -> tuple[Advisory, ...]:
-    """What the last transition has left to do, and what the native controller has.
-
-    Nothing of a request that was cancelled, or where the transition led to is gone. Nothing is watched: it is looked at
-    again when discovery reads.
-    """
+    """What the last transition has left to do, and what the native controller has."""
+    # Nothing of a request that was cancelled, or where the transition led to is gone. Nothing is watched: it is looked
+    # at again when discovery reads.
     record, last, left = context.record, records.last(context), context.leader.advisories or ()
     if record is None or last is None or last.target != records.pair(context.infrastructure):
         left = ()

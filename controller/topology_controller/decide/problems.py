@@ -19,10 +19,8 @@ from ..observe import facts
 from . import assessment, cadence, records
 from .state import Cause, Context
 
-_BLOCKED_BOUND = timedelta(hours=1)
-"""How long a request may be Pending before it is a problem."""
-_UNREADABLE_BOUND = timedelta(minutes=5)
-"""How long a fact may be unreadable before the operator calls itself Degraded."""
+_BLOCKED_BOUND = timedelta(hours=1)  # how long a request may be Pending before it is a problem
+_UNREADABLE_BOUND = timedelta(minutes=5)  # how long a fact may be unreadable before the operator calls itself Degraded
 TWO_VOTERS_BOUND = timedelta(minutes=15)
 """How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
 _TWO = 2
@@ -116,10 +114,8 @@ def moments(context: Context) -> list[datetime]:
 
 
 def two_voters(known: facts.Facts) -> bool | None:
-    """Does etcd have exactly two voting members, or, after the change, only one? None when that is not known.
-
-    Before the change one is what a single node has.
-    """
+    """Does etcd have exactly two voting members, or, after the change, only one? None when that is not known."""
+    # Before the change one is what a single node has.
     voters = etcd.members(known)
     if isinstance(voters, facts.Unobserved):
         return None
@@ -168,10 +164,8 @@ def lost_nodes(known: facts.Facts) -> list[str] | None:
 
 
 def redundancy_lost(context: Context) -> Problem | None:
-    """What the change rested on is gone: reported with the first look, and until it has been back for a while.
-
-    It lasts over a restart and while it is not known.
-    """
+    """What the change rested on is gone: reported with the first look, and until it has been back for a while."""
+    # It lasts over a restart and while it is not known.
     lost = lost_nodes(context.known)
     if lost:
         message = fitting(

@@ -58,12 +58,10 @@ def recover(
     own: facts.Fact[facts.OwnOperator],
     latest: TopologyTransition | None = None,
 ) -> TopologyTransition | None:
-    """The record, or what can be rebuilt of it: from `latest`, as this leader last decided it, or from its copy.
-
-    When the topology is the target of what is left, the change has happened, whatever the phase there says; otherwise
-    nothing has. The copy, in ClusterOperator `topology`, is written by more clients than the record: it is evidence of
-    an attempt and never of its end, so that everything is proven again, and nothing in it is accepted.
-    """
+    """The record, or what can be rebuilt of it: from `latest`, as this leader last decided it, or from its copy."""
+    # When the topology is the target of what is left, the change has happened, whatever the phase there says; otherwise
+    # nothing has. The copy, in ClusterOperator `topology`, is written by more clients than the record: it is evidence
+    # of an attempt and never of its end, so that everything is proven again, and nothing in it is accepted.
     if isinstance(infrastructure.record, TopologyTransition):
         return infrastructure.record
     here = infrastructure.control_plane, infrastructure.infrastructure
@@ -197,11 +195,9 @@ def accepted_note(record: TopologyTransition) -> str:
 
 
 def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
-    """The record without times of the future that something is reckoned from.
-
-    A clock that was put back would delay the deadline, or the wait for the echo, without end: so a time that has not
-    come yet is brought back to now, once, and written that way.
-    """
+    """The record without times of the future that something is reckoned from."""
+    # A clock that was put back would delay the deadline, or the wait for the echo, without end: so a time that has not
+    # come yet is brought back to now, once, and written that way.
     entered, admitted, latest = record.phase_transition_time, record.admitted_time, whole_seconds(now)
     changes: dict[str, object] = {}
     if entered is not None and entered > now:
@@ -221,11 +217,9 @@ def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
 def between(
     before: TopologyTransition | None, after: TopologyTransition, desired: str | None, note: str, now: datetime
 ) -> tuple[EventSpec, ...]:
-    """Events for the way from one record to the next; `note` is what Progressing says.
-
-    What blocks a request is an event when the request is made, when a check takes its admission back, and whenever it
-    has stood for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
-    """
+    """Events for the way from one record to the next; `note` is what Progressing says."""
+    # What blocks a request is an event when the request is made, when a check takes its admission back, and whenever it
+    # has stood for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
     phase, was = after.phase, Phase.IDLE if before is None else before.phase
     blocked = EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True)
     if phase is Phase.PENDING and was.asks:

@@ -18,13 +18,11 @@ from ..checks.result import CheckResult
 from ..definitions import load, model
 from ..observe import facts
 
-EVIDENCE_SECONDS = 2.0
-"""Evidence older than this voids the attempt."""
+EVIDENCE_SECONDS = 2.0  # evidence older than this voids the attempt
 EXECUTED_SECONDS = 3.5
 """How old it may become until the API server has executed the change: half a second less than what is promised, since
 the server counts from when the request arrives."""
-READING = "Reading what the checks ask about"
-"""What Progressing says until all that is watched has been read once."""
+READING = "Reading what the checks ask about"  # what Progressing says until all that is watched has been read once
 
 
 @dataclass(frozen=True, slots=True)

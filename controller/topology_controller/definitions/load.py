@@ -31,14 +31,10 @@ class Transitions:
 
     def edges(self) -> tuple[Edge, ...]:
         """Return the graph, as the schema needs it."""
+        parts = [(each.name, each.source, each.target.pair) for each in self.definitions]
         return tuple(
-            Edge(
-                name=definition.name,
-                source_control_plane=definition.source.control_plane.value,
-                source_infrastructures=tuple(definition.source.infrastructure),
-                target=definition.target.pair,
-            )
-            for definition in self.definitions
+            Edge(name, source.control_plane.value, tuple(source.infrastructure), target)
+            for name, source, target in parts
         )
 
     def starting_at(self, pair: TopologyPair) -> tuple[model.Definition, ...]:
@@ -51,8 +47,9 @@ class Transitions:
 
     def asks(self, check: CheckName) -> bool:
         """Does any definition ask this check, in any stage?"""
-        stages = [specs for definition in self.definitions for specs in definition.stages.values()]
-        return any(spec.check is check for specs in stages for spec in specs)
+        return any(
+            spec.check is check for each in self.definitions for spec in (*each.preflight, *each.convergence.checks)
+        )
 
 
 def load(
@@ -63,25 +60,6 @@ def load(
     With `members_directly` all ask etcd's members themselves, too. Raises DefinitionError, and what `shipped` raises.
     """
     files, problems = read.folder(directory, _FORM)
-    problems += _conflicts(files)
-    if matrix is None:
-        try:
-            matrix = matrices.shipped()
-        except DefinitionError as error:
-            raise DefinitionError((*problems, *error.problems)) from None
-    problems += [problem for file in files if file.value for problem in _unanswered(file, file.value, matrix)]
-    if problems:
-        raise DefinitionError(tuple(problems))
-    whole = (_with_operands(file.value, matrix) for file in files if file.value)
-    definitions = sorted(whole, key=lambda definition: definition.name)
-    if members_directly:
-        definitions = [definition.asking_members() for definition in definitions]
-    return Transitions(tuple(definitions), matrix)
-
-
-def _conflicts(files: list[read.File[model.Definition]]) -> list[read.Problem]:
-    """What is wrong with names, and which two definitions could match the same cluster."""
-    problems: list[read.Problem] = []
     read_well = [(file, file.value) for file in files if file.value]
     for file, definition in read_well:
         if definition.name != file.place.stem:
@@ -94,7 +72,19 @@ def _conflicts(files: list[read.File[model.Definition]]) -> list[read.Problem]:
                 "make source, target, platforms or workers tell them apart"
             )
             problems.append(later.problem(("name",), text))
-    return problems
+    if matrix is None:
+        try:
+            matrix = matrices.shipped()
+        except DefinitionError as error:
+            raise DefinitionError((*problems, *error.problems)) from None
+    for file, definition in read_well:
+        problems += _unanswered(file, definition, matrix)
+    if problems:
+        raise DefinitionError(tuple(problems))
+    definitions = sorted((_with_operands(one, matrix) for _, one in read_well), key=lambda one: one.name)
+    if members_directly:
+        definitions = [definition.asking_members() for definition in definitions]
+    return Transitions(tuple(definitions), matrix)
 
 
 def _with_operands(definition: model.Definition, matrix: matrices.Matrix) -> model.Definition:

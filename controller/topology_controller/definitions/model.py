@@ -21,8 +21,7 @@ Infrastructure = Literal["SingleReplica", "HighlyAvailable"]
 
 _COUNTED = (CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS)
 """What a control plane that becomes HighlyAvailable must be asked for, and no less than a quorum."""
-_PAIR = 2
-"""Nodes that infrastructure pods are spread over once infrastructure is HighlyAvailable."""
+_PAIR = 2  # nodes that infrastructure pods are spread over once infrastructure is HighlyAvailable
 _QUORUM = 3
 """Voters that survive the loss of one; the etcd operator scales no further without a healthy majority of them."""
 MOST_ASKED_FOR = 7

@@ -29,8 +29,7 @@ from . import load as transitions
 from . import model, read
 
 _LOG = logging.getLogger(__name__)
-PERIOD: Final = 2.0
-"""Seconds between two looks; kubelet itself takes up to a minute to bring a change."""
+PERIOD: Final = 2.0  # seconds between two looks; kubelet itself takes up to a minute to bring a change
 BREATH: Final = 0.1
 LARGEST: Final = 16 * 1024
 """Bytes: a file that says everything has one thousand, and the worst one of this size is read in a quarter second."""
@@ -56,10 +55,6 @@ def _quantity(value: object, bounds: tuple[float, float], unit: float, example: 
     return number / unit
 
 
-Cpus = Annotated[float, BeforeValidator(lambda value: _quantity(value, _CPUS, 1.0, "4 or 3500m"))]
-Gibibytes = Annotated[float, BeforeValidator(lambda value: _quantity(value, _MEMORY_GIB, _GIB, "14848Mi"))]
-
-
 class Pace(read.Strict):
     """How long convergence is given (`model.Convergence`). None leaves what the definition says."""
 
@@ -70,8 +65,10 @@ class Pace(read.Strict):
 class MinimumNodeResources(read.Strict):
     """What `status.capacity` of a control-plane node must have at least. None leaves what the definition says."""
 
-    cpu: Cpus | None = None
-    memory: Gibibytes | None = None
+    cpu: Annotated[float, BeforeValidator(lambda value: _quantity(value, _CPUS, 1.0, "4 or 3500m"))] | None = None
+    memory: Annotated[float, BeforeValidator(lambda value: _quantity(value, _MEMORY_GIB, _GIB, "14848Mi"))] | None = (
+        None
+    )
 
 
 class Configuration(Pace):
@@ -96,12 +93,10 @@ def load(place: pathlib.Path, raw: bytes | None, names: Iterable[str]) -> Config
     """Read a configuration; `raw` None is no file. Raises read.DefinitionError, and nothing else."""
     if raw is None:
         return DEFAULTS
-    file = read.parsed(place, raw, _FORM, LARGEST)
+    file, known = read.parsed(place, raw, _FORM, LARGEST), sorted(names)
     if file.value is None:
         raise read.DefinitionError(file.problems)
-    known = sorted(names)
-    paths = [("transitions", name) for name in file.value.transitions if name not in known]
-    if paths:
+    if paths := [("transitions", name) for name in file.value.transitions if name not in known]:
         raise read.DefinitionError(tuple(file.problem(path, read.unknown(path, known)) for path in paths))
     return file.value
 
@@ -122,13 +117,9 @@ def applied(loaded: transitions.Transitions, configuration: Configuration) -> tr
 
 
 def _definition(definition: model.Definition, configuration: Configuration) -> model.Definition:
-    own = configuration.transitions.get(definition.name, Pace())
-    changes: dict[str, object] = {
-        name: value
-        for settings in (configuration, own)
-        for name in Pace.model_fields
-        if (value := getattr(settings, name)) is not None
-    }
+    changes: dict[str, object] = {}
+    for pace in (configuration, configuration.transitions.get(definition.name, Pace())):
+        changes |= {name: value for name in Pace.model_fields if (value := getattr(pace, name)) is not None}
     if "deadline_minutes" in changes:
         # The deadline that is set is the whole one, however many machines there are.
         changes["machine_minutes"] = {}

@@ -9,9 +9,12 @@ returned as an `EtcdError`. There is no timeout here: `survey` has one budget fo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import functools
 import ipaddress
+import logging
+import pathlib
 import re
 import ssl
 import urllib.parse
@@ -27,10 +30,10 @@ from .. import mounted
 
 Observer = Callable[[str], None]
 
-_LARGEST = 64 * 1024
-"""Bytes of all responses on one connection, with their headers: many times those of any cluster."""
-_MOST = 32
-"""Members of a list, addresses of a member, errors of a status: etcd advises seven members."""
+_LOG = logging.getLogger(__name__)
+CA, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"
+_LARGEST = 64 * 1024  # bytes of all responses on one connection, with their headers: many times those of any cluster
+_MOST = 32  # members of a list, addresses of a member, errors of a status: etcd advises seven members
 _LONGEST_MESSAGE = 200
 PORT = 2379
 _ALARM = re.compile(r"memberID:([0-9]{1,20}) alarm:([A-Z]+)\s*\Z")
@@ -211,11 +214,7 @@ class Client:
         self.aclose = self._session.close
 
     async def members(self, endpoint: str, *, confirmed: bool) -> MemberList | EtcdError:
-        """Who is a member, confirmed by the quorum or in this member's own opinion.
-
-        Through the quorum the response comes only when a majority is there and this member has caught up with it. etcd
-        takes an absent `linearizable` for false.
-        """
+        """Who is a member, confirmed by the quorum, with which this member is even then, or in its own opinion."""
         return await self._ask(endpoint, "/v3/cluster/member/list", MemberList, {"linearizable": confirmed})
 
     async def status(self, endpoint: str) -> Status | EtcdError:
@@ -243,26 +242,19 @@ class Client:
             if self._observer is not None:
                 self._observer(code)
         if response.status not in good:
-            return EtcdError(endpoint, f"{code} {_message(content) or response.reason or ''}".strip())
+            why = response.reason
+            with contextlib.suppress(ValidationError):
+                # The gateway's own message, shortened, since it may be anything.
+                message = _Refusal.model_validate_json(content).message[:_LONGEST_MESSAGE]
+                why = "".join(letter for letter in message if letter.isprintable()) or why
+            return EtcdError(endpoint, f"{code} {why or ''}".strip())
         try:
             return model.model_validate_json(content)
         except ValidationError as error:
-            return EtcdError(endpoint, f"{path} answered what etcd does not: {_reason(error)}")
-
-
-def _message(content: bytes) -> str:
-    """Return the message in an error of the gateway, "" without one; shortened, since it may be anything."""
-    try:
-        message = _Refusal.model_validate_json(content).message
-    except ValidationError:
-        return ""
-    return "".join(letter for letter in message[:_LONGEST_MESSAGE] if letter.isprintable())
-
-
-def _reason(error: ValidationError) -> str:
-    """Return what is wrong with a response, without anything of what it holds."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return ": ".join((*map(str, first["loc"]), first["msg"].removeprefix("Value error, ")))
+            # What is wrong with it, without anything of what it holds.
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            wrong = ": ".join((*map(str, first["loc"]), first["msg"].removeprefix("Value error, ")))
+            return EtcdError(endpoint, f"{path} answered what etcd does not: {wrong}")
 
 
 def _no_response(endpoint: str, error: aiohttp.ClientError | OSError) -> EtcdError:
@@ -293,3 +285,67 @@ def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
                 return candidate
         error = error.__cause__ or error.__context__
     return None
+
+
+class FolderError(Exception):
+    """The certificate folder cannot be used. `file` is the one to look at; a key's content is in no message."""
+
+    def __init__(self, file: str, why: str) -> None:
+        super().__init__(f"{file}: {why}")
+        self.file = file
+        self.why = why
+
+
+class Folder:
+    """The administrator's `ca.crt`, `tls.crt` and `tls.key`, as a Secret volume has them; they change while we run.
+
+    Other writers than kubelet replace file by file: a set is used only if OpenSSL accepts key and certificate together,
+    and until then the last good set stays in use, and the log reports that once.
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
+        self._files: tuple[bytes, ...] = ()
+        self._context: ssl.SSLContext | None = None
+        self._complaint = ""
+
+    def context(self) -> ssl.SSLContext:
+        """Return the TLS context to use now. Raises FolderError when there never was a good set."""
+        try:
+            try:
+                files = mounted.read(self._path, CA, CERTIFICATE, KEY)
+            except mounted.MountedFileError as error:
+                raise FolderError(str(error.path), f"it {error.reason}") from None
+            context = self._make(files) if self._context is None or files != self._files else self._context
+        except FolderError as error:
+            if self._context is None:
+                raise
+            if str(error) != self._complaint:
+                self._complaint = str(error)
+                _LOG.warning("%(error)s; going on with the certificates that were read before", {"error": error})
+            return self._context
+        if self._complaint:
+            self._complaint = ""
+            _LOG.info("the certificates in %(folder)s can be used again", {"folder": self._path})
+        elif self._context not in {None, context}:
+            _LOG.info("the certificates in %(folder)s were replaced", {"folder": self._path})
+        self._files, self._context = files, context
+        return context
+
+    def _make(self, files: tuple[bytes, ...]) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # Our own certificate is loaded as an authority of a context that is not used: a key that does not fit it and
+        # a broken certificate are otherwise one error.
+        scratch = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        for name, content, used in zip((CA, CERTIFICATE), files[:2], (context, scratch), strict=True):
+            try:
+                used.load_verify_locations(cadata=content.decode("ascii", "backslashreplace"))
+            except (OSError, ValueError):  # ssl.SSLError is an OSError
+                raise FolderError(str(self._path / name), "it holds no certificate, or a broken one") from None
+        try:
+            mounted.load_pair(context, *files[1:])
+        except (OSError, ValueError) as error:
+            why = f"it is no unencrypted key that goes with {CERTIFICATE}: {mounted.tls_reason(error)}"
+            raise FolderError(str(self._path / KEY), why) from error
+        return context

@@ -14,10 +14,8 @@ from collections.abc import Container, Iterable, Iterator
 
 from .client import Client, EtcdError, MemberList, Observer, Status, host_of, parse_endpoint
 
-BUDGET = 1.0
-"""Seconds for a whole survey."""
-_MOST_ENDPOINTS = 32
-"""Asked in one survey; a cluster has three or five."""
+BUDGET = 1.0  # seconds for a whole survey
+_MOST_ENDPOINTS = 32  # asked in one survey; a cluster has three or five
 _NAMED_SHARE = 0.25
 """Share of the budget that the given endpoints have, before voters that have not answered are asked elsewhere."""
 

@@ -13,7 +13,6 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from ..etcd import client, survey
-from ..etcd import folder as folders
 from . import facts, fields
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class Members:
         budget: float = survey.BUDGET,
         observer: Callable[[str], None] | None = None,
     ) -> None:
-        self._folder = folders.Folder(folder)
+        self._folder = client.Folder(folder)
         self._endpoints = endpoints
         self._budget = budget
         self._observer = observer
@@ -64,7 +63,7 @@ class Members:
         hosts = frozenset(map(client.host_of, known))
         try:
             context = self._folder.context()
-        except folders.FolderError as error:
+        except client.FolderError as error:
             return facts.Unobserved(error.file, error.why)
         probes = await survey.survey(context, endpoints, hosts, budget=self._budget, observer=self._observer)
         return _fact(probes, hosts)

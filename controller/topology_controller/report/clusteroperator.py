@@ -133,10 +133,8 @@ def status(
 
 
 def _versions(decision: Decision, before: Raw, version: str) -> list[Raw]:
-    """Our version, once this version can do its work on this cluster; until then what was reported before stays.
-
-    The version operator waits for this number before it calls an upgrade done (the promise of a ClusterOperator).
-    """
+    """Our version, once this version can do its work on this cluster; until then what was reported before stays."""
+    # The version operator waits for this number before it calls an upgrade done (the promise of a ClusterOperator).
     if decision.level:
         return [{"name": "operator", "version": version}]
     versions = before.get("versions")

@@ -32,8 +32,7 @@ from ..observe import facts
 _LOG = logging.getLogger(__name__)
 EVENTS = resources.Resource("", "v1", "events", "Event", namespaced=True)
 """`kubectl describe` orders by lastTimestamp, which events.k8s.io/v1 refuses (pkg/apis/core/validation/events.go)."""
-_NAMESPACE = "default"
-"""Of events about a cluster-scoped object: the API refuses others."""
+_NAMESPACE = "default"  # of events about a cluster-scoped object: the API refuses others
 # Kubernetes, pkg/apis/core/validation/events.go.
 _NOTE_BYTES = 1024
 _WORD_BYTES = 128
@@ -43,10 +42,8 @@ _RECENT = 600.0
 _IN_TROUBLE = 1.0, 30.0
 _REFUSED = 5.0, 60.0
 _UNSURE = 0.5
-FLUSH = 2.0
-"""Seconds that are left for what waits when the operator ends."""
-_LATE = 0.05
-"""Seconds in which the last events come: those of a write that the loop has just done."""
+FLUSH = 2.0  # seconds that are left for what waits when the operator ends
+_LATE = 0.05  # seconds in which the last events come: those of a write that the loop has just done
 
 
 def name(uid: str, reason: EventReason, record: TopologyTransition | None, generation: int | None = None) -> str:

@@ -31,8 +31,7 @@ from ..observe import facts
 # A series for the birth of every counter doubles what is scraped and adds nothing to `up`.
 prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left its annotation out
 
-Series: TypeAlias = tuple[tuple[str, ...], float]
-"""Values of the labels, in their order, and the number."""
+Series: TypeAlias = tuple[tuple[str, ...], float]  # values of the labels, in their order, and the number
 
 OTHER: Final = "other"
 TARGET: Final = "target"
@@ -65,10 +64,8 @@ class Family(NamedTuple):
     buckets: tuple[float, ...] = ()
 
 
-ERROR: Final = "<error>"
-"""The code that client-go gives to a request without an answer."""
-CONTROLLER: Final = "topology"
-"""The one controller and its one queue."""
+ERROR: Final = "<error>"  # the code that client-go gives to a request without an answer
+CONTROLLER: Final = "topology"  # the one controller and its one queue
 CODES: Final = frozenset(str(status.value) for status in http.HTTPStatus) | {ERROR, OTHER}
 ETCD_CODES: Final = frozenset({"200", "401", "403", "503", ERROR, OTHER})
 SUCCESS: Final = "success"

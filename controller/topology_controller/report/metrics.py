@@ -239,10 +239,8 @@ class Counts:
             self.begun = after.attempt or False
 
     def observed(self, seen: TopologyTransition | None, desired: str | None, now: datetime) -> None:
-        """Count what another controller is seen to do; None while no other one is in charge.
-
-        Only what changes while it is observed: what was there before may have been counted already.
-        """
+        """Count what another controller is seen to do; None while no other one is in charge."""
+        # Only what changes while it is observed: what was there before may have been counted already.
         before = self.seen
         if before is None or seen is None:
             self.seen = seen
