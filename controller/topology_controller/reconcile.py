@@ -142,10 +142,8 @@ class Reconciler:
                 # All is about to be read anew, and this term ends: what is known may never have happened.
                 return
             missed |= watches.looked() >= _UNSEEN
-            known = await self._with_definition()
-            known = await self._discoverer.with_version(known)
-            known = await self._discoverer.with_native(known)
-            known = await self._discoverer.with_settings(known)
+            known = await self._discoverer.with_version(await self._with_definition())
+            known = await self._discoverer.with_settings(await self._discoverer.with_native(known))
             decision = self._decide(known, missed=missed)
             missed = False
             await self._switch_watches(decision)
@@ -161,10 +159,8 @@ class Reconciler:
             except errors.KubeError as error:
                 await self._failed(known, error)
                 raise
-            except act.RecordDropped:
-                self._dropped = True
-                self._state = dataclasses.replace(self._state, unsure=True)
-            except act.Unread:
+            except (act.RecordDropped, act.Unread) as error:
+                self._dropped |= isinstance(error, act.RecordDropped)
                 self._state = dataclasses.replace(self._state, unsure=True)
             else:
                 self._conflicts = 0
@@ -218,10 +214,8 @@ class Reconciler:
         if current.transitions is not self._transitions:
             self._transitions = current.transitions
             self._discoverer.use(current.transitions)
-        self._state = dataclasses.replace(
-            self._state,
-            misconfigured=states.Misconfigured(current.trouble, current.unknown) if current.trouble else None,
-        )
+        misconfigured = states.Misconfigured(current.trouble, current.unknown) if current.trouble else None
+        self._state = dataclasses.replace(self._state, misconfigured=misconfigured)
 
     def _decide(self, known: facts.Facts, *, missed: bool = False) -> Decision:
         """Decide, with what this leader remembers brought up to date."""
@@ -365,12 +359,10 @@ class Reconciler:
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
         # A change may lie between the facts and this write; only our own object matters here.
-        own = self._deps.watches.fact(catalog.Sources.own_operator)
+        deps, own = self._deps, self._deps.watches.fact(catalog.Sources.own_operator)
         if isinstance(own, facts.Unobserved) and not own.missing:
             own = known.own_operator
-        wanted = clusteroperator.status(
-            decision, own, now=self._now(), version=self._deps.version, namespace=self._deps.namespace
-        )
+        wanted = clusteroperator.status(decision, own, now=self._now(), version=deps.version, namespace=deps.namespace)
         if not clusteroperator.differs(wanted, own):
             return
         news = clusteroperator.news(wanted, own)
@@ -449,7 +441,7 @@ class Reconciler:
         if answer is None:
             self._deps.queue.add_after(_DISCOVER_AGAIN)
             return
-        self._state = dataclasses.replace(self._state, available=answer.available, advisories=answer.advisories)
+        self._state = dataclasses.replace(self._state, available=answer[0], advisories=answer[1])
         self._deps.queue.add()
 
 

@@ -118,7 +118,7 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     note = assessment.within(note, drained, least=[drained])
     unreadable = problems.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     advisories, problem = records.advised(context, record), problems.before_change(context, record, unreadable, note)
-    record = record.model_copy(update={"advisories": advisories, "problem": problem})
+    record = records.updated(record, advisories=advisories, problem=problem)
     decision = Decision(
         phase,
         record,
@@ -144,10 +144,8 @@ def _as_read_live(
 ) -> Decision:
     """What the record says was read live a moment ago; what is watched is older, and would take it back."""
     checks = records.of_stage(previous, Stage.PREFLIGHT)
-    known = set(CheckName)
-    kept = tuple(
-        CheckResult(CheckName(check.name), check.status, check.message) for check in checks if check.name in known
-    )
+    known = [(CheckName(check.name), check) for check in checks if check.name in set(CheckName)]
+    kept = tuple(CheckResult(name, check.status, check.message) for name, check in known)
     failing = any(not result.met for result in kept)
     return Decision(
         Phase.PENDING,
@@ -267,26 +265,21 @@ def _change(
     now, measure = context.now, ConvergenceContext(measured, context.transitions.matrix)
     results = catalog.ask(Stage.CONVERGENCE, definition, context.known, now, measure)
     admitted = whole_seconds(now)
-    after = record.model_copy(
-        update={
-            "phase": Phase.CONVERGING,
-            "phase_transition_time": admitted,
-            "admitted_time": admitted,
-            "baseline": measured,
-            "problem": None,
-            "checks": (*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
-            "progress": records.progress(results),
-            # They lead away from where the cluster no longer is (`records.available` keeps them out from now on).
-            "available": (),
-        }
+    after = records.updated(
+        record,
+        phase=Phase.CONVERGING,
+        phase_transition_time=admitted,
+        admitted_time=admitted,
+        baseline=measured,
+        problem=None,
+        checks=(*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
+        progress=records.progress(results),
+        # They lead away from where the cluster no longer is (`records.available` keeps them out from now on).
+        available=(),
     )
     # What has to be done after the change is known already: one write instead of two.
-    after = after.model_copy(
-        update={
-            "advisories": records.advised(context, after),
-            "deadline_time": convergence.deadline_of(after, definition, context.known, now),
-        }
-    )
+    deadline = convergence.deadline_of(after, definition, context.known, now)
+    after = records.updated(after, advisories=records.advised(context, after), deadline_time=deadline)
     change = dataclasses.replace(
         decision,
         phase=Phase.CONVERGING,
@@ -310,8 +303,7 @@ def _next_look(context: Context, record: TopologyTransition, settling: Iterable[
         moments.append(context.leader.hold_until)
     if context.leader.fell_back is not None:
         moments.append(context.leader.fell_back + cadence.pause(context.leader))
-    awaited = applicability.native_awaited(context.known, context.leader, context.now)
-    if awaited is not None:
+    if (awaited := applicability.native_awaited(context.known, context.leader, context.now)) is not None:
         moments.append(context.now + timedelta(seconds=awaited))
     bound = ECHO_BOUND if record.phase is Phase.ADMITTING else ECHO_BACKOFF
     moments.append((record.phase_transition_time or context.now) + bound)

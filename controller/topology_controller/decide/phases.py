@@ -171,7 +171,7 @@ def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:
     if unwritten or record is None or not (given_back or record.phase.asks):
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
-    idle = _idle_record(context).model_copy(update={"message": message})
+    idle = records.updated(_idle_record(context), message=message)
     return Decision(phase, idle, (Step.SAVE, Step.REPORT), disabled=cause, observed=observed)
 
 
@@ -194,7 +194,7 @@ def _overwritten(context: Context, record: TopologyTransition) -> Decision:
     decision = Decision(
         record.phase,
         # The record answers this request too: one that seemed to be older would be no problem to a health check.
-        record.model_copy(update={"problem": problem, "observed_generation": infrastructure.generation}),
+        records.updated(record, problem=problem, observed_generation=infrastructure.generation),
         degraded=Cause(Reason.TOPOLOGY_OVERWRITTEN, message),
         note=f"Stopped: {message}",
         # The machines may be on their way to either topology.
@@ -311,13 +311,12 @@ def _unsupported(context: Context, desired: str) -> Decision:
 
 def _keep(context: Context, record: TopologyTransition) -> Decision:
     """Completed, and the request stays what it was."""
-    kept = record.model_copy(
-        update={
-            "observed_generation": context.infrastructure.generation,
-            "available": records.available(context),
-            "advisories": _left(context),
-            "last_transition": records.last(context),
-            "problem": None,
-        }
+    kept = records.updated(
+        record,
+        observed_generation=context.infrastructure.generation,
+        available=records.available(context),
+        advisories=_left(context),
+        last_transition=records.last(context),
+        problem=None,
     )
     return cadence.written(context, Decision(Phase.COMPLETED, kept, note=convergence.completed_note(kept)))

@@ -2,8 +2,7 @@
 
 What the record holds survives a restart: bounds and durations are computed from its times. A check keeps its
 lastTransitionTime while its status stays, so that "all Met and quiet since" can be read from the record alone. Events
-are sent after the writes of the decision; `report.events` names each after attempt and phase, so that after a crash
-between the write and the event it is the same event.
+are sent after the writes of the decision; `report.events` names each, so that after a crash it is the same event.
 """
 
 from __future__ import annotations
@@ -11,20 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from topology_api import vocabulary
-from topology_api.types import (
-    Advisory,
-    AvailableTransition,
-    Check,
-    LastTransition,
-    Progress,
-    RecordCopy,
-    TopologyPair,
-    TopologyTransition,
-    fit,
-    whole_seconds,
-)
+from topology_api import types, vocabulary
+from topology_api.types import Check, LastTransition, RecordCopy, TopologyPair, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, Stage
 
 from .. import shell
@@ -42,9 +31,8 @@ news."""
 
 def pair(infrastructure: facts.Infrastructure) -> TopologyPair:
     """The present topology. Only call it when both values are there (`applicability.disabled`)."""
-    return TopologyPair(
-        control_plane=infrastructure.control_plane or "", infrastructure=infrastructure.infrastructure or ""
-    )
+    control_plane, value = infrastructure.control_plane or "", infrastructure.infrastructure or ""
+    return TopologyPair(control_plane=control_plane, infrastructure=value)
 
 
 def request(topology: str | None, field: str = vocabulary.DESIRED) -> str:
@@ -93,8 +81,12 @@ def shown(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperato
         return record
     if (copy.phase, copy.attempt, copy.target) != (record.phase, record.attempt, record.target):
         return record
-    answers = {"checks": copy.checks or record.checks, "progress": copy.progress or record.progress}
-    return record.model_copy(update=answers)
+    return updated(record, checks=copy.checks or record.checks, progress=copy.progress or record.progress)
+
+
+def updated(record: TopologyTransition, **fields: Any) -> TopologyTransition:
+    """The record with these fields instead."""
+    return record.model_copy(update=fields)
 
 
 def phase_time(previous: TopologyTransition | None, phase: Phase, now: datetime) -> datetime:
@@ -122,17 +114,13 @@ def checks(
     known = {check.name: check for check in of_stage(previous, stage)}
     kept = []
     for result in results:
-        before, message = known.get(result.name), fit(result.message)
-        if before is None or before.status is not result.status:
-            since = whole_seconds(now)
-        elif before.message == message:
-            kept.append(before)
-            continue
-        else:
-            since = before.last_transition_time
-        kept.append(
-            Check(stage=stage, name=result.name, status=result.status, message=message, last_transition_time=since)
-        )
+        name, status, message = result.name, result.status, fit(result.message)
+        before = known.get(name)
+        stays = before is not None and before.status is status
+        if before is None or not stays or before.message != message:
+            since = before.last_transition_time if before is not None and stays else whole_seconds(now)
+            before = Check(stage=stage, name=name, status=status, message=message, last_transition_time=since)
+        kept.append(before)
     return tuple(kept)
 
 
@@ -141,14 +129,13 @@ def of_stage(record: TopologyTransition | None, stage: Stage) -> tuple[Check, ..
     return tuple([check for check in (record.checks if record else ()) if check.stage is stage])
 
 
-def progress(results: Iterable[CheckResult]) -> Progress:
+def progress(results: tuple[CheckResult, ...]) -> types.Progress:
     """How many are Met."""
-    answers = [result.status is CheckStatus.MET for result in results]
-    met, total = sum(answers), len(answers)
-    return Progress(met=met, total=total, summary=f"{met}/{total}")
+    met, total = sum(result.met for result in results), len(results)
+    return types.Progress(met=met, total=total, summary=f"{met}/{total}")
 
 
-def available(context: Context) -> tuple[AvailableTransition, ...]:
+def available(context: Context) -> tuple[types.AvailableTransition, ...]:
     """What could be requested, each by its newest verdict, as far as it still leads away from here."""
     before = {item.name: item for item in (context.record.available if context.record else ())}
     discovered = context.leader.available
@@ -160,7 +147,7 @@ def available(context: Context) -> tuple[AvailableTransition, ...]:
     return tuple(item for item in before.values() if item.name in here)
 
 
-def advised(context: Context, record: TopologyTransition) -> tuple[Advisory, ...]:
+def advised(context: Context, record: TopologyTransition) -> tuple[types.Advisory, ...]:
     """What an administrator has to do on the way to the record's target, by what is watched."""
     target = record.target or pair(context.infrastructure)
     return advisories.advise(context.known, target, context.transitions.matrix, record, context.now)
@@ -234,16 +221,16 @@ def between(
         specs.append(EventSpec(EventReason.TRANSITION_REQUESTED, f"{desired} topology requested{current}"))
     if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
         specs.append(blocked)
-    if phase is Phase.CONVERGING and after.by_native:
+    elif phase is Phase.CONVERGING and after.by_native:
         by = "by the native controller, which is switched off: it is followed from now on"
         specs.append(EventSpec(changed, f"{text} {by}"))
     elif phase is Phase.CONVERGING:
         admitted = f"Preflight passed; changing topology {route} ({after.name})"
         specs += [EventSpec(EventReason.TRANSITION_ADMITTED, admitted), EventSpec(changed, text)]
-    if phase is Phase.COMPLETED:
+    elif phase is Phase.COMPLETED:
         done = f"Transition {after.name} {route} is completed{accepted_note(after)}"
         specs.append(EventSpec(EventReason.TRANSITION_COMPLETED, done))
-    if phase is Phase.IDLE and was.asks and cancelled(before, desired):
+    elif phase is Phase.IDLE and was.asks and cancelled(before, desired):
         specs.append(EventSpec(EventReason.TRANSITION_CANCELLED, "Request cancelled; the topology was not changed"))
     return tuple(specs)
 
@@ -256,9 +243,7 @@ def unmet(record: TopologyTransition) -> list[str]:
 def stands_at(record: TopologyTransition) -> datetime:
     """From when on what blocks the request of this record counts as standing."""
     changed = [check.last_transition_time for check in of_stage(record, Stage.PREFLIGHT)]
-    if record.phase_transition_time is not None:
-        changed.append(record.phase_transition_time)
-    return max(changed, default=_LONG_AGO) + STANDING
+    return max([record.phase_transition_time or _LONG_AGO, *changed]) + STANDING
 
 
 def cancelled(before: TopologyTransition | None, desired: str | None) -> bool:

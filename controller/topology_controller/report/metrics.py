@@ -1,9 +1,8 @@
 """One registry for everything that Prometheus scrapes, and what the rest of the operator reports to.
 
-The queue, the client, the lease and the loop report what happens where it happens. The gauges of a decision
-(`families`) are drawn at the first scrape after it, not when it is made: decisions stand between a fact and the change,
-and drawing costs as much as deciding. What lasts is computed at the scrape too: a gauge that is set when work ends
-shows nothing of work that does not end.
+The gauges of a decision (`families`) are drawn at the first scrape after it, not when it is made: decisions stand
+between a fact and the change, and drawing costs as much as deciding. What lasts is computed at the scrape too: a gauge
+that is set when work ends shows nothing of work that does not end.
 
 A server or a proxy may answer with any status, so the pairs of code and method that get a series of their own are the
 first so many that occur; each later one is counted for its method under the code `other`.
@@ -248,13 +247,9 @@ class Counts:
         self.begun = seen.phase is Phase.CONVERGING and (before.source is not None or self.begun)
         if before.phase is seen.phase:
             return
-        after = self.seen = seen.model_copy(
-            update={
-                "source": seen.source or before.source,
-                "phase_transition_time": now,
-                "admitted_time": now if seen.phase is Phase.CONVERGING else None,
-            }
-        )
+        admitted = now if seen.phase is Phase.CONVERGING else None
+        source = seen.source or before.source
+        after = self.seen = records.updated(seen, source=source, phase_transition_time=now, admitted_time=admitted)
         self._ended(before, now)
         if after.source is not None:
             self._count(before, after, desired)

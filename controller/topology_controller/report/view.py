@@ -2,7 +2,7 @@
 
 Nothing is judged here. The phase, the checks and the conditions are those of the last decision (`Latest`, which the
 loop sets and the page waits for); on a process that does not lead they are read from what the leader wrote, in
-Infrastructure and ClusterOperator `topology`. Nodes, members and operands are in `evidence`. Pure, and computed only
+Infrastructure and ClusterOperator `topology`. Pure, and computed only
 when the page asks (`serve.page`), so that it costs the loop nothing between a fact and the change.
 """
 
@@ -24,7 +24,7 @@ from ..decide import assessment, problems, records
 from ..decide.state import Decision
 from ..definitions import load, model
 from ..observe import facts
-from . import clusteroperator, evidence, state
+from . import clusteroperator, state
 
 _STAGES = {
     Phase.PENDING: Stage.PREFLIGHT,
@@ -137,9 +137,9 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
     open_ = [check for check in checks if check.status is not CheckStatus.MET and check.name not in accepted]
     desired = None if infrastructure is None else infrastructure.desired
     met = sum(check.status is CheckStatus.MET for check in checks)
-    operands: state.Operands = {"items": [], "said": evidence.unwatched(leads=leads)}
+    operands: state.Operands = {"items": [], "said": state.unwatched(leads=leads)}
     if leads and phase is Phase.CONVERGING and disabled is None:
-        operands = evidence.operands(results, definition, about.transitions.matrix)
+        operands = state.operands(results, definition, about.transitions.matrix)
     why = record.problem
     runbook = None if why is None else RUNBOOKS.get(why.reason)
     return {
@@ -180,8 +180,8 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
         ],
         "progress": {"met": met, "total": len(checks)} if checks else None,
         "operands": operands,
-        "nodes": evidence.nodes(based, results, leads=leads),
-        "etcd": evidence.members(based, stage, leads=leads),
+        "nodes": state.nodes(based, results, leads=leads),
+        "etcd": state.members(based, stage, leads=leads),
         "accepted": [
             {"name": item.name, "message": item.message, "reason": item.reason, "since": _stamp(item.accepted_time)}
             for item in record.accepted
