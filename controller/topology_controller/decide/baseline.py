@@ -2,10 +2,8 @@
 
 A pool that is equal to itself, or a deployment that is ready, proves nothing unless it is known how it was before. So
 everything that the convergence of a definition asks about is captured from what is watched, and what cannot be read
-keeps the admission back (`admission`), by name. What the cluster does not have, because a capability is off, because
-its operator was set to remove it, or because the matrix calls it optional, is recorded as missing.
-
-It lives in an API object, and a copy of it in another, so it is small: numbers and names, at most `LARGEST` bytes.
+keeps the admission back (`admission`), by name. What the cluster does not have is recorded as missing. It lives in an
+API object, and a copy of it in another, so it is small: numbers and names, at most `LARGEST` bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -22,7 +19,7 @@ import pydantic
 from topology_api.types import Baseline
 from topology_api.vocabulary import CheckName, Topology
 
-from ..checks import nodes, operands, result
+from ..checks import nodes, operands
 from ..definitions import model
 from ..definitions import operands as matrices
 from ..observe import facts
@@ -45,16 +42,6 @@ REVISIONS = timedelta(minutes=3)
 The first revision comes after 16 to 45 s, the second 20 to 36 s later (cluster-kube-apiserver-operator 9c413cd4,
 release-4.22), later on a busy machine. There and back with 1, 5, 15 and 30 s between, that operator wrote its
 ConfigMaps for the way back nevertheless, and made two more revisions each time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unmeasured:
-    """What convergence would be measured against and cannot be read. `what` is never empty."""
-
-    what: tuple[facts.Unobserved, ...]
-
-    def __str__(self) -> str:
-        return result.listed(map(str, self.what))
 
 
 def settling(context: Context, definition: model.Definition) -> dict[str, datetime]:
@@ -95,10 +82,10 @@ def _asked(context: Context, definition: model.Definition) -> list[matrices.Grou
     return [group for group in context.transitions.matrix.groups if group.check in asked]
 
 
-def capture(context: Context, definition: model.Definition) -> Baseline | Unmeasured:
+def capture(context: Context, definition: model.Definition) -> Baseline | tuple[facts.Unobserved, ...]:
     """Everything that the convergence of this definition is measured against, or what of it cannot be read."""
     parts, unread = _measured(context, definition)
-    return Unmeasured(tuple(dict.fromkeys(unread))) if unread else _fitting(parts)
+    return tuple(dict.fromkeys(unread)) if unread else _fitting(parts)
 
 
 def afterwards(context: Context, definition: model.Definition, changed: datetime) -> Baseline:
@@ -151,17 +138,16 @@ def _measured(context: Context, definition: model.Definition) -> tuple[Part, lis
     if CheckName.CONTROL_PLANE_NODES in checks:
         carrying = nodes.carrying(known) or {}
         parts["control_plane_nodes"] = tuple(sorted(name for name, why in carrying.items() if not why))[:_MOST_NODES]
-    measured: list[Part] = []
-    for group in groups:
-        measured += _operands(known, group, unread, absent=isinstance(absent[group.check], str))
-    parts["operands"] = tuple(measured)
+    parts["operands"] = tuple(
+        part
+        for group in groups
+        for part in _operands(known, group, unread, absent=isinstance(absent[group.check], str))
+    )
     if groups:
         # The operators that answer for these operands, with the time when each came to rest.
         wanted = {name for group in groups for name in group.operators}
-        operators = _readable(known.cluster_operators, unread)
-        parts["cluster_operators"] = tuple(
-            [{"name": each.name, "settled_time": each.settled_time} for each in operators if each.name in wanted]
-        )
+        operators = [each for each in _readable(known.cluster_operators, unread) if each.name in wanted]
+        parts["cluster_operators"] = tuple([{"name": one.name, "settled_time": one.settled_time} for one in operators])
     return parts, unread
 
 
@@ -171,15 +157,15 @@ def _readable(items: facts.Fact[tuple[facts.Fact[T], ...]], unread: list[facts.U
     return facts.readable(items)
 
 
-def _fitting(parts: Part) -> Baseline | Unmeasured:
+def _fitting(parts: Part) -> Baseline | tuple[facts.Unobserved, ...]:
     """The baseline of these parts, if it is as the schema has it and small enough."""
     try:
         baseline = Baseline.model_validate(parts)
     except pydantic.ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        return Unmeasured((facts.Unobserved(f"the baseline's {where}", error.errors()[0]["msg"], _MALFORMED),))
+        return (facts.Unobserved(f"the baseline's {where}", error.errors()[0]["msg"], _MALFORMED),)
     if len(json.dumps(baseline.to_api())) > LARGEST:
-        return Unmeasured((facts.Unobserved("the baseline", f"would be larger than {LARGEST} bytes", _MALFORMED),))
+        return (facts.Unobserved("the baseline", f"would be larger than {LARGEST} bytes", _MALFORMED),)
     return baseline
 
 

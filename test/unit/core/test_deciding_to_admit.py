@@ -207,7 +207,7 @@ def asking(*checks: CheckName) -> model.Definition:
 EVERYTHING = asking(*FULL)
 
 
-def capture(known: facts.Facts, definition: model.Definition = EVERYTHING) -> Baseline | baseline.Unmeasured:
+def capture(known: facts.Facts, definition: model.Definition = EVERYTHING) -> Baseline | tuple[facts.Unobserved, ...]:
     return baseline.capture(worlds.context(known), definition)
 
 
@@ -219,8 +219,8 @@ def captured(known: facts.Facts, definition: model.Definition = EVERYTHING) -> B
 
 def refused(known: facts.Facts, definition: model.Definition = EVERYTHING) -> list[str]:
     found = capture(known, definition)
-    assert isinstance(found, baseline.Unmeasured), found
-    return [str(one) for one in found.what]
+    assert isinstance(found, tuple), found
+    return [str(one) for one in found]
 
 
 def with_operand(known: facts.Facts, key: str, found: Any) -> facts.Facts:
