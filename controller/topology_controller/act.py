@@ -69,10 +69,7 @@ class Act:
         self._guard = guard
 
     async def save(self, infrastructure: facts.Infrastructure, record: TopologyTransition) -> Raw:
-        """Write the record; topology stays.
-
-        Raises KubeError (Conflict: another client wrote in between), RecordDropped, Voided (the lease).
-        """
+        """Write the record; topology stays. Raises KubeError, RecordDropped, Voided (the lease)."""
         await self._ask()
         self._hold_lease()
         return await self._write(infrastructure, record, {})
@@ -80,11 +77,10 @@ class Act:
     async def change(
         self, evidence: live.Evidence | None, infrastructure: facts.Infrastructure, record: TopologyTransition
     ) -> Raw:
-        """Move the topology: the one write that matters.
+        """Move the topology, the one write that matters: before the evidence is 4 s old, or not at all.
 
-        It is executed before the evidence is 4 s old, or not at all. Raises Voided without evidence, when it is older
-        than 2 s, or when the lease has less than one request timeout left, KubeError otherwise; `outcome_unknown`
-        errors must be followed by a live read before anything else is written.
+        Raises Voided without evidence, when it is older than 2 s, or when the lease has less than one request timeout
+        left, KubeError otherwise; after an `outcome_unknown` error nothing is written before a live read.
         """
         target = record.target
         if evidence is None:
@@ -100,10 +96,7 @@ class Act:
         return await self._write(infrastructure, record, moved, executed_within=EXECUTED_SECONDS - age)
 
     async def report(self, own: facts.Fact[facts.OwnOperator], status: Raw) -> Raw | None:
-        """Write ClusterOperator `topology` if it would differ; create it first where it is missing.
-
-        Returns None when nothing had to be written.
-        """
+        """Write ClusterOperator `topology`, created first where it is missing; None when nothing had to be written."""
         if not clusteroperator.differs(status, own):
             return None
         await self._ask()
@@ -118,11 +111,9 @@ class Act:
             self._hold_lease()
         else:
             version, before = own.resource_version, own.status
-        known = {key: before.get(key) for key in status}
+        known, name = {key: before.get(key) for key in status}, vocabulary.CLUSTER_OPERATOR
         body = {"metadata": {"resourceVersion": version}, "status": merge_patch(known, status)}
-        return await self._client.merge_patch(
-            catalog.CLUSTER_OPERATORS, vocabulary.CLUSTER_OPERATOR, body, subresource="status"
-        )
+        return await self._client.merge_patch(catalog.CLUSTER_OPERATORS, name, body, subresource="status")
 
     async def _ask(self) -> None:
         """Ask the guard, before the lease and the evidence are looked at: its answer takes time."""

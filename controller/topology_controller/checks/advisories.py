@@ -39,11 +39,7 @@ _HOSTED = "HyperShift wrote it when the cluster was made, and does not change it
 
 
 def advise(
-    known: facts.Facts,
-    target: TopologyPair,
-    matrix: matrices.Matrix,
-    record: TopologyTransition | None,
-    now: datetime,
+    known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix, record: TopologyTransition | None, now: datetime
 ) -> tuple[Advisory, ...]:
     """All that an administrator should do on the way to `target` or after it: what a check waits for comes first."""
     changed = record.admitted_time if record is not None else None
@@ -134,9 +130,8 @@ def _read_at_start(
     if late or kept:
         # What is wrong stands before what is only slow.
         names = [*(operator.deployment for operator in kept), *(f"{lease.namespace}/{lease.name}" for lease in late)]
-        takeover = (
-            f"a Lease of {_SINGLE_NODE_LEASE} s lets a takeover take up to {_TAKEOVER.seconds} s instead of 163 s"
-        )
+        longest = f"up to {_TAKEOVER.seconds} s instead of 163 s"
+        takeover = f"a Lease of {_SINGLE_NODE_LEASE} s lets a takeover take {longest}"
         details = [f"{operator.deployment}: {operator.matters}" for operator in kept]
         details += [*([takeover] if late else []), *(f"{reader.operator}: {reader.matters}" for reader in readers)]
         details += [f"others are not known, because Leases may not be listed (ClusterRole {LEASES_ROLE})"] * refused

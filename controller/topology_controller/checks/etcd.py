@@ -49,9 +49,8 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
     voters: dict[str, str] = {}
     for key, value in endpoints.entries:
         if key in names:
-            return facts.Unobserved(
-                ENDPOINTS, f"key {key} is a node name: the etcd operator could not list the members"
-            )
+            why = f"key {key} is a node name: the etcd operator could not list the members"
+            return facts.Unobserved(ENDPOINTS, why)
         if not _MEMBER_ID.match(key):
             return facts.Unobserved(ENDPOINTS, f"key {key} is not a member id")
         address = fields.address(value)
@@ -209,9 +208,8 @@ def _without_quorum(answers: facts.EtcdMembers) -> tuple[list[str], list[str]]:
     silent = [f"{silence.endpoint}: {silence.why}" for silence in answers.silences]
     if leaderless := [voice.endpoint for voice in answers.voices if voice.leader is None]:
         return [f"etcd has no quorum: {result.listed(leaderless)} knows of no leader", *silent], []
-    waiting = [
-        f"{voice.endpoint} gave no member list through the quorum: {voice.unconfirmed}" for voice in answers.voices
-    ]
+    none = "gave no member list through the quorum"
+    waiting = [f"{voice.endpoint} {none}: {voice.unconfirmed}" for voice in answers.voices]
     return [], waiting + silent or ["none of the members has answered"]
 
 

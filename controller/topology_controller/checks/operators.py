@@ -67,9 +67,7 @@ def _reacted(
     findings, unreacted = unstable + gone + following, {finding.text for finding in following}
     certain = any(finding.status is CheckStatus.UNMET for finding in unstable)
     # Where one of them says that it is not at rest, those that say nothing are named with it.
-    wrong = [
-        finding.text for finding in findings if finding.status is CheckStatus.UNMET or (certain and finding in unstable)
-    ]
+    wrong = [each.text for each in findings if each.status is CheckStatus.UNMET or (certain and each in unstable)]
     unclear = [finding.text for finding in findings]
     news = ""
     status, why = _upgrading(version)
@@ -132,10 +130,9 @@ def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterato
         return
     reason = _SET_OFF_BY_WRITES.get(operator.name)
     if progressing is not None and progressing.status == "True":
-        of_native = operator.name == _NATIVE_OPERATOR and all(
-            part.startswith(_NATIVE_PREFIX) for part in progressing.reason.split("::")
-        )
-        if progressing.reason == reason or (of_native and known.mutable_topology is False):
+        of_native = all(part.startswith(_NATIVE_PREFIX) for part in progressing.reason.split("::"))
+        of_native = of_native and operator.name == _NATIVE_OPERATOR and known.mutable_topology is False
+        if progressing.reason == reason or of_native:
             statuses["Progressing"] = "False"
     wrong = {type_: statuses[type_] for type_, wanted in _AT_REST.items() if statuses[type_] != wanted}
     if wrong:

@@ -46,10 +46,7 @@ def took(definition: model.Definition, last: LastTransition | None) -> int | Non
 
 
 def converging(
-    results: Iterable[CheckResult],
-    definition: model.Definition,
-    admitted: datetime | None,
-    last: LastTransition | None,
+    results: Iterable[CheckResult], definition: model.Definition, admitted: datetime | None, last: LastTransition | None
 ) -> str:
     """The first sentence while the cluster follows: components as `status` lists them, since when, how long usually."""
     updated = [

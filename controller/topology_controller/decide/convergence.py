@@ -42,10 +42,8 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
             f"Transition {record.name} is under way, but this version has no definition of that name: "
             "it cannot tell when it is completed. Install the version that started it"
         )
-        cause = Cause(Reason.TRANSITION_STUCK, message)
-        return Decision(
-            Phase.CONVERGING, steps=(Step.REPORT,), degraded=cause, note=message, upgrade_block=block, level=False
-        )
+        cause, steps = Cause(Reason.TRANSITION_STUCK, message), (Step.REPORT,)
+        return Decision(Phase.CONVERGING, None, steps, degraded=cause, note=message, upgrade_block=block, level=False)
     if known.awaited:
         return Decision(Phase.CONVERGING, watch=True, note=READING, upgrade_block=block)
     deadline, before = deadline_of(record, definition, known, now), record.accepted

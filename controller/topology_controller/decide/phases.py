@@ -115,10 +115,8 @@ def _without_infrastructure(known: facts.Facts, why: facts.Unobserved, copy: Rec
     cause = Cause(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
     if copy is None or copy.phase not in _BLOCKING or copy.target is None:
         return Decision(Phase.IDLE, steps=report, degraded=cause)
-    note = f"Waiting for {why.what}"
-    return Decision(
-        copy.phase, watch=True, steps=report, degraded=cause, note=note, upgrade_block=convergence.upgrade_block(copy)
-    )
+    note, block = f"Waiting for {why.what}", convergence.upgrade_block(copy)
+    return Decision(copy.phase, watch=True, steps=report, degraded=cause, note=note, upgrade_block=block)
 
 
 def _not_installed(context: Context, lacks: str, copy: RecordCopy | None) -> Decision:
@@ -147,10 +145,8 @@ def _too_new(newer: facts.Newer) -> Decision:
     note = f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know"
     message = f"{note}. Install the newer version again or, if nothing is under way, take it out with: {removal}"
     block = operators.block_message(newer.name or "", newer.target) if newer.target else message
-    cause = Cause(Reason.EVIDENCE_UNREADABLE, message)
-    return Decision(
-        Phase.UNSUPPORTED, steps=(Step.REPORT,), degraded=cause, note=note, upgrade_block=block, level=False
-    )
+    cause, steps = Cause(Reason.EVIDENCE_UNREADABLE, message), (Step.REPORT,)
+    return Decision(Phase.UNSUPPORTED, None, steps, degraded=cause, note=note, upgrade_block=block, level=False)
 
 
 def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:

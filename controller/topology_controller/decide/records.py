@@ -42,9 +42,7 @@ def request(topology: str | None, field: str = vocabulary.DESIRED) -> str:
 
 
 def recover(
-    infrastructure: facts.Infrastructure,
-    own: facts.Fact[facts.OwnOperator],
-    latest: TopologyTransition | None = None,
+    infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator], latest: TopologyTransition | None = None
 ) -> TopologyTransition | None:
     """The record, or what can be rebuilt of it: from `latest`, as this leader last decided it, or from its copy."""
     # When the topology is the target of what is left, the change has happened, whatever the phase there says; otherwise

@@ -175,9 +175,8 @@ class Definition(read.Strict):
             wanted += [CheckName.ETCD_HEALTHY, CheckName.ETCD_OPERATOR_ALIVE, CheckName.ETCD_SCALING_SAFE, *_COUNTED]
             for name in (*_COUNTED, CheckName.ETCD_MEMBERS_DIRECT):
                 if name in asked and (asked[name].at_least or 0) < _QUORUM:
-                    raise ValueError(
-                        f"check {name} must ask for atLeast {_QUORUM} before a control plane becomes HighlyAvailable"
-                    )
+                    wants = f"atLeast {_QUORUM} before a control plane becomes HighlyAvailable"
+                    raise ValueError(f"check {name} must ask for {wants}")
         if missing := [name for name in wanted if name not in asked]:
             raise ValueError(f"preflight must ask {', '.join(missing)} for this transition")
         return self

@@ -113,9 +113,8 @@ def folder(directory: pathlib.Path, form: Form[M]) -> tuple[list[File[M]], list[
         places = sorted(place for place in directory.iterdir() if not place.name.startswith("."))
     except OSError as error:
         return [], [Problem(directory, None, f"the folder cannot be read: {error.strerror or error}")]
-    problems = [
-        Problem(place, None, f"the name of a {form.noun} ends in .yaml") for place in places if place.suffix == ".yml"
-    ]
+    ending = f"the name of a {form.noun} ends in .yaml"
+    problems = [Problem(place, None, ending) for place in places if place.suffix == ".yml"]
     files = [file(place, form) for place in places if place.suffix == ".yaml"]
     if not files and not problems:
         problems.append(Problem(directory, None, f"there is no *.yaml file; at least one {form.noun} is needed"))

@@ -83,9 +83,7 @@ class Configuration(Pace):
     transitions: dict[str, Pace] = Field(default_factory=dict)
 
 
-DEFAULTS: Final = Configuration.model_validate(
-    {"apiVersion": "topology.openshift.io/v1", "kind": "TopologyOperatorConfig"}
-)
+DEFAULTS: Final = Configuration(apiVersion="topology.openshift.io/v1", kind="TopologyOperatorConfig")
 _FORM: Final = read.Form(Configuration, "configuration")
 
 

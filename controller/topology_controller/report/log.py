@@ -49,10 +49,8 @@ class DecisionLog:
         for answer in decision.results:
             # What is met from the beginning needs no line.
             if answer != self._answers.get(answer.name) and (not answer.met or answer.name in self._answers):
-                _LOG.info(
-                    "check %(check)s is %(status)s: %(message)s",
-                    {"check": answer.name, "status": answer.status, "message": answer.message},
-                )
+                news = {"check": answer.name, "status": answer.status, "message": answer.message}
+                _LOG.info("check %(check)s is %(status)s: %(message)s", news)
         self._answers = {answer.name: answer for answer in decision.results}
 
     def _acceptances(self, decision: Decision) -> None:

@@ -309,11 +309,9 @@ def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> Members:
     if isinstance(published, facts.Unobserved):
         why = facts.NOT_READ if known.etcd_endpoints is facts.NOT_READ else published
         return {"items": [], "said": _unobserved(why, leads=leads)}
-    homes = {
-        fields.address(address) or address: node.name
-        for node in facts.readable(known.control_plane_nodes)
-        for address in node.addresses
-    }
+    homes: dict[str, str] = {}
+    for each in facts.readable(known.control_plane_nodes):
+        homes |= {fields.address(address) or address: each.name for address in each.addresses}
     # As etcd itself lists them, where a list came through the quorum.
     voices = () if isinstance(survey, facts.Unobserved) else survey.voices
     listed = {member.id: member for voice in voices if voice.confirmed for member in voice.members}
