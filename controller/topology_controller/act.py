@@ -55,11 +55,7 @@ def merge_patch(before: object, after: object) -> Any:
 
 
 class Act:
-    """Every method sends one write and returns what the server made of it.
-
-    `time_left` returns the seconds for which the lease is surely ours. `guard` raises KubeError where nothing may be
-    written; None where the lease is in the cluster that is written to.
-    """
+    """Every method sends one write and returns what the server made of it; `guard` raises where nothing may be sent."""
 
     def __init__(
         self, client: clients.Client, time_left: Callable[[], float], guard: Callable[[], Awaitable[None]] | None = None

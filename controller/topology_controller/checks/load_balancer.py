@@ -95,10 +95,7 @@ def manager(infrastructure: facts.Fact[facts.Infrastructure]) -> tuple[Manager, 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The annotation beside the nodes, by name: which it confirms, why it cannot be used, and what else to say of it.
-
-    `command` confirms every node, or shows them where it would be too long or they have no address.
-    """
+    """The annotation beside the nodes. `command` confirms every node, or shows them where none can name them all."""
 
     confirmed: tuple[facts.Node, ...]
     missing: tuple[facts.Node, ...]

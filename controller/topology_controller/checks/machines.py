@@ -66,11 +66,9 @@ class Claim:
     @property
     def host_going(self) -> str:
         """What happens to a host that is taken away; empty when nothing does."""
-        if self.host is None:
-            return ""
-        if self.host.deleting:
+        if self.host is not None and self.host.deleting:
             return "is being deleted"
-        return f"is {self.host.state}" if self.host.state in _GOING else ""
+        return f"is {self.host.state}" if self.host is not None and self.host.state in _GOING else ""
 
     @property
     def waits(self) -> bool:
@@ -130,11 +128,9 @@ def _complete(known: facts.Facts) -> bool:
     return isinstance(known.machines, tuple) and len(facts.readable(known.machines)) == len(known.machines)
 
 
-def _unfit(machine: observed.Machine) -> str | None:
-    return result.first_reason(
-        (machine.deleting, f"Machine {machine.name} is being deleted"),
-        (not machine.guarded, f"Machine {machine.name} lacks preDrain hook {observed.HOOK}"),
-    )
+def _unfit(machine: observed.Machine) -> str:
+    lacks = "" if machine.guarded else f"Machine {machine.name} lacks preDrain hook {observed.HOOK}"
+    return f"Machine {machine.name} is being deleted" if machine.deleting else lacks
 
 
 def on_the_way(known: facts.Facts) -> str:
@@ -220,11 +216,8 @@ def advise(known: facts.Facts, target: TopologyPair) -> Iterator[Advisory]:
             _COLUMNS,
         )
     if troubles := dict(_troubles(known)):
-        yield result.advisory(
-            AdvisoryName.CONTROL_PLANE_HOST_TROUBLE,
-            f"What stands under a control-plane node needs a look. {result.listed(troubles)}",
-            next(iter(troubles.values())),
-        )
+        message = f"What stands under a control-plane node needs a look. {result.listed(troubles)}"
+        yield result.advisory(AdvisoryName.CONTROL_PLANE_HOST_TROUBLE, message, next(iter(troubles.values())))
     etcd = known.etcd
     wanted = None if isinstance(etcd, facts.Unobserved) else etcd.desired_replicas
     if target.control_plane == Topology.HIGHLY_AVAILABLE and wanted is not None and wanted < _VOTERS:

@@ -45,11 +45,11 @@ def control_plane(context: CheckContext) -> CheckResult:
         Finding("Node", name, CheckStatus.MET if why is None else CheckStatus.UNMET, why or "eligible")
         for name, why in sorted(reasons.items())
     )
-    eligible = [finding.name for finding in findings if finding.met]
+    eligible = [name for name, why in sorted(reasons.items()) if why is None]
     wanted = context.spec.at_least or 0
     if len(eligible) >= wanted:
         return context.met(f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible)}", findings)
-    unfit = [f"{finding.name} ({finding.text})" for finding in findings if not finding.met]
+    unfit = [f"{name} ({why})" for name, why in sorted(reasons.items()) if why is not None]
     shown = _candidates(eligible, unfit, _CONTROL_PLANE, machines.on_the_way(context.facts))
     count = Count(len(eligible), wanted, "nodes")
     return context.unmet(f"{wanted} eligible control-plane nodes", shown, "Look at oc get nodes", findings, count)

@@ -115,10 +115,9 @@ def _implied(context: CheckContext, group: matrices.Group, operand: matrices.Ope
 
 def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
     """How many replicas this topology implies, by the matrix alone."""
-    for named, count in operand.replicas.items() if isinstance(operand.replicas, dict) else ():
-        if named.value == topology:
-            return count
-    return facts.Unobserved(operand.key, f"the operand matrix does not say what topology {topology} implies for it")
+    counts: dict[str, int] = dict(operand.replicas) if isinstance(operand.replicas, dict) else {}
+    why = f"the operand matrix does not say what topology {topology} implies for it"
+    return counts.get(topology, facts.Unobserved(operand.key, why))
 
 
 @facts.once
@@ -135,10 +134,8 @@ def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
 
 def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline | None:
     baseline = context.convergence.baseline
-    for entry in baseline.operands if baseline is not None else ():
-        if entry.name == operand.key:
-            return entry
-    return None
+    operands = () if baseline is None else baseline.operands
+    return next((entry for entry in operands if entry.name == operand.key), None)
 
 
 def unmeasured(what: str, field: str) -> str:
@@ -241,11 +238,10 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
         if finding.status is _MET:
             text = f"{operand.key} needs another revision, and {lost}"
             finding = dataclasses.replace(finding, status=_UNKNOWN, text=text)
-    elif anew and finding.status is not _MET:
-        if isinstance(pods, facts.Unobserved):
-            lacks = pods
-        elif recorded is not None and pods.latest <= recorded:
-            lacks = f"{operand.key} is still at revision {pods.latest}"
+    elif anew and finding.status is not _MET and isinstance(pods, facts.Unobserved):
+        lacks = pods
+    elif anew and finding.status is not _MET and recorded is not None and pods.latest <= recorded:
+        lacks = f"{operand.key} is still at revision {pods.latest}"
     count = None
     if not isinstance(pods, facts.Unobserved) and not isinstance(nodes, facts.Unobserved):
         there = {entry.node for entry in pods.nodes if entry.current == pods.latest and entry.target == 0}

@@ -19,10 +19,8 @@ _FOLLOWING = "operators of these components have not reacted yet"
 """What stands for operators that are listed with their components."""
 _AT_REST = {"Available": "True", "Progressing": "False", "Degraded": "False"}
 _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
-"""Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then.
-
-The console operator puts its resourceVersion into the pods of Deployment console (console-operator
-pkg/console/subresource/deployment/deployment.go): if it counted, every write of ours would take this check back."""
+"""Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then: its
+resourceVersion is in the pods of the console (console-operator pkg/console/subresource/deployment/deployment.go)."""
 _NATIVE_OPERATOR, _NATIVE_PREFIX = "config-operator", "TopologyTransitionController_"
 """ClusterOperator that the native controller is a part of, and how the reasons begin that it has from it: library-go
 pkg/operator/status/condition.go joins them with "::", and with the feature gate off nothing takes them back."""

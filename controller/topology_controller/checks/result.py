@@ -18,8 +18,7 @@ from ..observe import facts
 
 T = TypeVar("T")
 
-LONGEST: Final = 300
-"""Characters of a check's message, unless the name of one object is too long for that; the findings have the rest."""
+LONGEST: Final = 300  # characters of a check's message, unless the name of one object is too long for that
 _MOST: Final = 3
 
 
@@ -58,11 +57,6 @@ class Finding:
         return sentence(self.status, (self,))
 
     @property
-    def met(self) -> bool:
-        """Met; Unmet and Unknown are both not."""
-        return self.status is CheckStatus.MET
-
-    @property
     def counts(self) -> bool:
         """Is it listed and counted? A pool without machines is not."""
         return self.count is None or self.count.wanted != 0 or (self.lacks is not None and not self.passes)
@@ -70,11 +64,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The answer of a check. `seen` is what was found, by object, where its findings do not have that.
+    """The answer of a check. `seen` is what was found, by object, where its findings do not have that."""
 
-    Two answers with the same message are equal: a count that changes among what is Met is no news.
-    """
-
+    # Two answers with the same message are equal: a count that changes among what is Met is no news.
     name: CheckName
     status: CheckStatus
     message: str
@@ -171,11 +163,9 @@ def sentences(*parts: str) -> str:
 
 def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = _MOST, *, look: bool = True) -> str:
     """The message of a check about its objects: those that keep it from being Met, or all where none does."""
-    if status is CheckStatus.MET:
-        return listed([finding.text for finding in findings], most)
-    if status is CheckStatus.UNKNOWN:
-        unread = [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]
-        return f"Cannot tell: {listed(unread, most)}"
+    if status is not CheckStatus.UNMET:
+        named = listed([finding.text for finding in findings if finding.status is status], most)
+        return f"Cannot tell: {named}" if status is CheckStatus.UNKNOWN else named
     unmet = [finding for finding in findings if finding.status is CheckStatus.UNMET]
     wanted = dict.fromkeys([finding.wanted for finding in unmet if finding.wanted])
     if not wanted:
@@ -208,8 +198,8 @@ def advisory(name: AdvisoryName, message: str, command: str) -> Advisory:
 def listed(names: Iterable[str], most: int = _MOST, between: str = ", ") -> str:
     """Join names for a message, with a bound: a message must stay readable on a large cluster."""
     all_names = list(names)
-    shown = between.join(all_names[:most])
-    return shown if len(all_names) <= most else f"{shown} and {len(all_names) - most} more"
+    more = f" and {len(all_names) - most} more" if len(all_names) > most else ""
+    return f"{between.join(all_names[:most])}{more}"
 
 
 def few(names: Iterable[str], limit: int = 100) -> str:
@@ -220,27 +210,19 @@ def few(names: Iterable[str], limit: int = 100) -> str:
 
 def first_reason(*reasons: tuple[bool, str]) -> str | None:
     """The first of these reasons that holds, None where none does."""
-    for holds, reason in reasons:
-        if holds:
-            return reason
-    return None
+    return next((reason for holds, reason in reasons if holds), None)
 
 
 def every(*lists: facts.Fact[tuple[facts.Fact[T], ...]]) -> list[T] | facts.Unobserved:
     """The items of these lists when each could be read, else all of the first list that could not, in one."""
     items: list[T] = []
-    broken: list[facts.Unobserved] = []
     for listing in lists:
         if isinstance(listing, facts.Unobserved):
             return listing
-        for item in listing:
-            if isinstance(item, facts.Unobserved):
-                broken.append(item)
-            else:
-                items.append(item)
-        if broken:
+        if broken := [item for item in listing if isinstance(item, facts.Unobserved)]:
             why = listed(map(str, broken)).removeprefix(f"{broken[0].what}: ")
             return dataclasses.replace(broken[0], why=why)
+        items += facts.readable(listing)
     return items
 
 

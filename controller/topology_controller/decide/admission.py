@@ -23,10 +23,8 @@ from . import applicability, assessment, baseline, cadence, convergence, problem
 from .state import EVIDENCE_SECONDS, Context, Decision, Step
 
 ECHO_BOUND = timedelta(minutes=8)
-"""How long an admission waits for ClusterVersion to echo our block before it goes back to Pending.
-
-The version operator of 4.20 to 4.22 takes up to just under 6 minutes (cluster-version-operator
-pkg/cvo/upgradeable.go)."""
+"""How long an admission waits for ClusterVersion to echo our block before it goes back to Pending: the version operator
+of 4.20 to 4.22 takes up to just under 6 minutes (cluster-version-operator pkg/cvo/upgradeable.go)."""
 ECHO_BACKOFF = timedelta(seconds=60)
 """How long after such a timeout the next admission may start, even if the echo appears at once."""
 AWAITED = "Feature gate MutableTopology is on: waiting whether the native controller shows up"

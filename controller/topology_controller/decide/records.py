@@ -25,8 +25,7 @@ from .state import Context, EventSpec
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 STANDING = timedelta(minutes=5)
-"""How long other checks must have been unmet, none of them changing, until that is an event: a flapping node is no
-news."""
+"""How long the same checks must have been unmet, none changing, until that is an event: a flapping node is no news."""
 
 
 def pair(infrastructure: facts.Infrastructure) -> TopologyPair:

@@ -27,14 +27,12 @@ READING = "Reading what the checks ask about"  # what Progressing says until all
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """When this leader last wrote, and how many writes in a row were for nothing but newer answers or texts.
-
-    `corrections` of those took back that all checks are Met.
-    """
+    """When this leader last wrote, and how many writes in a row were for nothing but newer answers or texts."""
 
     at: datetime | None = None
     in_a_row: int = 0
     corrections: int = 0
+    """Those of them that took back that all checks are Met."""
 
 
 class Clocks(NamedTuple):
@@ -93,7 +91,6 @@ class LeaderState:
     gate_since: datetime | None = None
     """When the native controller's feature gate was first seen on, or that controller last there; None: it is off."""
     two_voters_since: datetime | None = None
-    """Since when etcd has been seen with two voters."""
     lost_at: datetime | None = None
     """When nodes that the change rested on were last seen missing."""
     steady_since: datetime | None = None
@@ -168,14 +165,12 @@ class EventSpec:
 class Decision:
     """What follows from the facts.
 
-    `record` is what `status.topologyTransition` should be (None: leave it). `watch` says whether the watches of an
-    open request are needed. `look_again` is in seconds, None when only a change matters. `disabled`, `degraded` and
-    `misconfigured` carry what makes their conditions True; the last changes nothing else. `note` is the message of
-    Progressing, `upgrade_block` that of Upgradeable=False, None when upgrades are not blocked. `observed` is, while
-    another controller changes the topology, where its transition is: shown, and never written. `taken` are the checks
-    that are accepted from now on, `ignored` says why other acceptances are not. `level` is False while this version
-    cannot do its work on what it finds: the ClusterOperator does not claim its number then. `held` is what keeps a
-    request besides its checks.
+    `record` is what `status.topologyTransition` should be (None: leave it). `watch`: are the watches of an open request
+    needed? `look_again` is in seconds, None when only a change matters. `note` is the message of Progressing,
+    `upgrade_block` that of Upgradeable=False. `observed` is where the transition of another controller is: shown, and
+    never written. `taken` are the checks that are accepted from now on, `ignored` says why other acceptances are not.
+    `level` is False while this version cannot do its work on what it finds: the ClusterOperator does not claim its
+    number then. `held` is what keeps a request besides its checks.
     """
 
     phase: Phase

@@ -55,10 +55,7 @@ class Transitions:
 def load(
     directory: pathlib.Path, *, members_directly: bool = False, matrix: matrices.Matrix | None = None
 ) -> Transitions:
-    """Read every `*.yaml` file of a folder, and the operand matrix that comes with the operator if none is given.
-
-    With `members_directly` all ask etcd's members themselves, too. Raises DefinitionError, and what `shipped` raises.
-    """
+    """Read every `*.yaml` of a folder, and the shipped matrix where none is given. Raises DefinitionError."""
     files, problems = read.folder(directory, _FORM)
     read_well = [(file, file.value) for file in files if file.value]
     for file, definition in read_well:

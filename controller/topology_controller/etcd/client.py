@@ -28,7 +28,7 @@ from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Conf
 
 from .. import mounted
 
-Observer = Callable[[str], None]
+Observer = Callable[[str], None]  # called once for every request, with the HTTP status or "error" without a response
 
 _LOG = logging.getLogger(__name__)
 CA, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"
@@ -192,10 +192,7 @@ class _BoundedHandler(aiohttp.client_proto.ResponseHandler):
 
 
 class Client:
-    """Connections for one survey, with the certificates of that moment. Made in a running loop; `aclose` drops them.
-
-    `observer` is called once for every request, with the HTTP status or "error" without a response.
-    """
+    """Connections for one survey, with the certificates of that moment. Made in a running loop; `aclose` drops them."""
 
     def __init__(self, context: ssl.SSLContext, observer: Observer | None = None) -> None:
         self._observer = observer
@@ -297,11 +294,10 @@ class FolderError(Exception):
 
 
 class Folder:
-    """The administrator's `ca.crt`, `tls.crt` and `tls.key`, as a Secret volume has them; they change while we run.
+    """The administrator's `ca.crt`, `tls.crt` and `tls.key`, as a Secret volume has them; they change while we run."""
 
-    Other writers than kubelet replace file by file: a set is used only if OpenSSL accepts key and certificate together,
-    and until then the last good set stays in use, and the log reports that once.
-    """
+    # Other writers than kubelet replace file by file: a set is used only if OpenSSL accepts key and certificate
+    # together, and until then the last good set stays in use, and the log reports that once.
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path

@@ -51,11 +51,7 @@ def bounded(value: str | None, known: Container[str]) -> str:
 
 
 class Family(NamedTuple):
-    """One metric, named as it is scraped.
-
-    `labels` has the possible values by label; None is a value that is fixed for the life of the process. `buckets` of a
-    histogram are upper bounds in seconds.
-    """
+    """One metric, named as it is scraped. `labels`: possible values; None is fixed for the life of the process."""
 
     name: str
     type: Literal["gauge", "counter", "histogram"]
@@ -190,10 +186,7 @@ _SCRAPED = (*_TRANSITION, *_CLUSTER, *_COUNTED, *_PROCESS)
 
 
 class Collector(registries.Collector):
-    """All of `FAMILIES`: counters and histograms by name, and gauges whose series `read` returns by name.
-
-    A gauge without series is absent.
-    """
+    """All of `FAMILIES`: counters, histograms, and gauges whose series `read` returns; one without any is absent."""
 
     def __init__(self, read: Callable[[], Mapping[str, Iterable[Series]]]) -> None:
         self._read = read

@@ -184,15 +184,11 @@ def _code(code: str) -> str:
 
 
 class Counts:
-    """What has happened to transitions since this process began.
-
-    `seen` is where the transition of another controller was last seen, `begun` whether its start was counted that this
-    operator may have to follow.
-    """
+    """What has happened to transitions since this process began."""
 
     def __init__(self, collector: families.Collector, transitions: load.Transitions) -> None:
-        self.seen: TopologyTransition | None = None
-        self.begun: str | bool = False
+        self.seen: TopologyTransition | None = None  # the transition of another controller
+        self.begun: str | bool = False  # was its start counted that this operator may have to follow?
         started, completed, cancelled, rejected = (
             collector.counters[f"topology_transition_{name}_total"]
             for name in ("started", "completed", "cancelled", "rejected")

@@ -44,15 +44,12 @@ _CHANGED = "Preflight checks passed, topology changed"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What this process knows besides facts: its version, its definitions, and a settle time that overrides theirs.
-
-    `runbooks` is the address of the folder of the runbooks, empty where none is configured.
-    """
+    """What this process knows besides facts: its version, its definitions, and a settle time that overrides theirs."""
 
     version: str
     transitions: load.Transitions
     settle_seconds: int | None = None
-    runbooks: str = ""
+    runbooks: str = ""  # the address of their folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +61,7 @@ class Snapshot:
 
 
 class Latest:
-    """The last decision of this process: None before the first, and once it no longer leads.
-
-    `number` grows whenever that changes.
-    """
+    """The last decision of this process, None before the first and once it no longer leads; `number` counts changes."""
 
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None

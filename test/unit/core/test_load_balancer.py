@@ -243,7 +243,7 @@ def test_it_waits_for_every_node_and_names_the_advisory() -> None:
     assert f"Wanted: {B} (node-1), {C} (node-2) in annotation" in answer.message
     assert NAME in answer.message
     assert (answer.count.have, answer.count.wanted) == (1, 3)
-    assert [(finding.name, finding.met) for finding in answer.findings] == [
+    assert [(finding.name, finding.status is CheckStatus.MET) for finding in answer.findings] == [
         ("node-0", True),
         ("node-1", False),
         ("node-2", False),
