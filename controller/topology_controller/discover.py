@@ -124,7 +124,7 @@ class Discoverer:
     async def with_native(self, known: facts.Facts) -> facts.Facts:
         """The same facts, with the Lease of the native controller and the served definition while its gate is on."""
         native, here = self._native, known.infrastructure
-        if not applicability.gate(known):
+        if known.mutable_topology is not True:
             self._native = _Native()
             return known
         request = () if isinstance(here, facts.Unobserved) else (here.desired, here.native_desired, here.control_plane)

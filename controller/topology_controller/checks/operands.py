@@ -15,6 +15,7 @@ called done.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from topology_api.types import OperandBaseline
@@ -115,9 +116,10 @@ def _implied(context: CheckContext, group: matrices.Group, operand: matrices.Ope
 
 def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
     """How many replicas this topology implies, by the matrix alone."""
-    counts: dict[str, int] = dict(operand.replicas) if isinstance(operand.replicas, dict) else {}
-    why = f"the operand matrix does not say what topology {topology} implies for it"
-    return counts.get(topology, facts.Unobserved(operand.key, why))
+    counts: Mapping[Any, int] = operand.replicas if isinstance(operand.replicas, dict) else {}
+    if topology in counts:
+        return counts[topology]
+    return facts.Unobserved(operand.key, f"the operand matrix does not say what topology {topology} implies for it")
 
 
 @facts.once

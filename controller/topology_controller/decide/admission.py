@@ -19,7 +19,7 @@ from ..checks import catalog, load_balancer, operators
 from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
 from ..definitions import load, model
 from ..observe import facts
-from . import applicability, assessment, baseline, cadence, convergence, problems, records
+from . import applicability, assessment, baseline, cadence, convergence, records
 from .state import EVIDENCE_SECONDS, Context, Decision, Step
 
 ECHO_BOUND = timedelta(minutes=8)
@@ -114,8 +114,8 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     drains = drains and not load_balancer.drain_accepted(known)
     drained = f"{load_balancer.ROUTER_BRIEFLY}: {load_balancer.two_routers()}" if drains else ""
     note = assessment.within(note, drained, least=[drained])
-    unreadable = problems.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
-    advisories, problem = records.advised(context, record), problems.before_change(context, record, unreadable, note)
+    unreadable = assessment.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
+    advisories, problem = records.advised(context, record), assessment.before_change(context, record, unreadable, note)
     record = records.updated(record, advisories=advisories, problem=problem)
     decision = Decision(
         phase,
@@ -155,7 +155,7 @@ def _as_read_live(
         # The answers that it was written with had numbers, too.
         note=(previous.message or _failing(context.known, kept)) if failing else held,
         upgrade_block=block,
-        degraded=problems.unreadable(checks, context.now),
+        degraded=assessment.unreadable(checks, context.now),
         look_again=_next_look(context, previous),
     )
 
@@ -184,14 +184,14 @@ def _admitting(context: Context, settling: dict[str, datetime], unobserved: tupl
 
 def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     """What keeps the request from passing its preflight, and the danger of the state in which it waits."""
-    return sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), problems.danger(known))
+    return sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), assessment.danger(known))
 
 
 def _hold(context: Context) -> str:
     """Why no transition may begin although the checks may be met; empty when nothing keeps it."""
     own = context.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
-        return f"Paused: no transition begins. {problems.PAUSED}"
+        return f"Paused: no transition begins. {assessment.PAUSED}"
     if context.leader.misconfigured is not None and context.leader.misconfigured.holds:
         return "The configuration cannot be read: no transition begins. See condition Degraded"
     if unread := applicability.native_unreadable(context.known):
@@ -293,10 +293,10 @@ def _change(
 
 def _next_look(context: Context, record: TopologyTransition, settling: Iterable[datetime] = ()) -> float | None:
     """When time alone could change this decision, in seconds."""
-    moments = [*settling, *cadence.moments(context.known), *problems.unreadable_moments(record.checks)]
-    moments += problems.moments(context)
+    moments = [*settling, *cadence.moments(context.known), *assessment.unreadable_moments(record.checks)]
+    moments += assessment.moments(context)
     if record.phase is Phase.PENDING:
-        moments += [records.stands_at(record), problems.blocked_at(record, context.now)]
+        moments += [records.stands_at(record), assessment.blocked_at(record, context.now)]
     if context.leader.hold_until is not None:
         moments.append(context.leader.hold_until)
     if context.leader.fell_back is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import pathlib
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
@@ -285,8 +286,8 @@ class SingleNodeSettings(read.Strict):
 
 def same(words: Words | None, source: str, target: str) -> bool:
     """Is what is made for both topologies the same? A topology without a word is never proven to be."""
-    by_name: dict[str, str] = dict(words or {})
-    return words is None or (source in by_name and by_name[source] == by_name.get(target))
+    named: Mapping[Any, str] = words or {}
+    return words is None or (source in named and named[source] == named.get(target))
 
 
 class Matrix(read.Strict):
