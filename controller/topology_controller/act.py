@@ -6,8 +6,6 @@ the decision was made from, so that a request that changed, another leader's rec
 into a conflict instead of a mistake. The change asks twice more, right before it is sent: how old is the evidence, and
 how long is the lease still ours? It says how long it may take, because facts grow old on the way, too. Where the lease
 is in another cluster, `guard` asks both clusters before that.
-
-`reconcile` calls it; it knows nothing about why a decision was made.
 """
 
 from __future__ import annotations
@@ -31,7 +29,6 @@ class Voided(Exception):  # noqa: N818 - what became of the attempt; nothing is 
 
     def __init__(self, why: str, age: float | None = None) -> None:
         super().__init__(why)
-        self.why = why
         self.age = age
 
 

@@ -84,10 +84,7 @@ class Discoverer:
     async def look(
         self, known: facts.Facts, infrastructure: facts.Infrastructure
     ) -> tuple[tuple[AvailableTransition, ...], tuple[Advisory, ...] | None] | None:
-        """Read what is available, and what an administrator has to do; None when Infrastructure could not be read.
-
-        The advisories are None when nothing is left to be looked at, or it could not be read.
-        """
+        """What is available, and what is left to do (None: nothing, or not known); None without Infrastructure."""
         self._tried = _now()
         left = _left(infrastructure, again=self._place == _place(known))
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))

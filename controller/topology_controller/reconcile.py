@@ -1,11 +1,9 @@
 """The loop: wake up, look at the facts, decide, act, report, and say when to look again.
 
-There is one thing to reconcile, so there is one worker. It is woken by a fact that changed, by the time that the last
-decision asked for, or by a failure that is worth another try. Each pass is `observe` → `decide` → `act`; a conflict
-means that another client wrote, and the pass begins again from a live read, at once. A write whose outcome is not known
-is followed by a live read before anything else is written.
-
-What this leader remembers between two passes is its `LeaderState`; everything else is read back from the API.
+One worker is woken by a fact that changed, by the time that the last decision asked for, or by a failure that is worth
+another try. Each pass is `observe` → `decide` → `act`; a conflict means that another client wrote, and the pass begins
+again from a live read, at once. A write whose outcome is not known is followed by a live read before anything else is
+written. What this leader remembers between two passes is its `LeaderState`; all else is read back from the API.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Advisories: what no operator fixes by itself, with the command that does.
 
-A number that an administrator or the installer has fixed, a file left behind, an operator that looked only when it
-started. Each is shown as early as it is known, before the change too, and disappears when it is fixed. What cannot be
-read gives no advisory: it is no evidence. `decide` keeps them in the record, and checks that depend on one name it.
+Each is shown as early as it is known, before the change too, and disappears when it is fixed. What cannot be read gives
+no advisory: it is no evidence. `decide` keeps them in the record, and checks that depend on one name it.
 """
 
 from __future__ import annotations

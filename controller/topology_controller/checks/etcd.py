@@ -1,9 +1,8 @@
 """etcd: are there enough voters, are they healthy, is who says so alive, and what do the members themselves say?
 
-Three voters before the change is the promise that everything else serves: with HighlyAvailable the etcd operator scales
-only with a healthy quorum, so a topology that changes early can never get one (cluster-etcd-operator
-pkg/operator/ceohelpers/bootstrap.go). Most checks go by what that operator says; `members_direct` asks the members,
-where the administrator has given certificates for it.
+With HighlyAvailable the etcd operator scales only with a healthy quorum, so a topology that changes before there are
+three voters can never get one (cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go). Most checks go by what that
+operator says; `members_direct` asks the members, where the administrator has given certificates for it.
 """
 
 from __future__ import annotations

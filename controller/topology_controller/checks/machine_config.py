@@ -5,8 +5,7 @@ in turn. For seconds after the templates are rendered every pool still looks fin
 the new topology first, and then each pool has to have left the configuration that it had when the topology changed.
 
 Nothing is asked here that a write to Infrastructure changes: generation, observedGeneration and
-TemplateControllerCompleted of ControllerConfig follow every write of ours (machine-config-operator
-pkg/operator/sync.go, lib/resourceapply/machineconfig.go, pkg/controller/template/status.go; release-4.20 to 4.22).
+TemplateControllerCompleted of ControllerConfig follow every write of ours (pkg/operator/sync.go; release-4.20 to 4.22).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Machines: is anything under a control-plane node on its way out or unwell, and why does etcd leave a node out?
 
-The etcd operator decides by Machines, and says so only in a log at a level that is usually off. `left_out` is its rule,
-and the one place of it here. Source: cluster-etcd-operator (main) pkg/operator/ceohelpers/machine_api.go, IsFunctional;
-pkg/operator/clustermembercontroller/clustermembercontroller.go, getEtcdPeerURLToAdd;
-pkg/operator/clustermemberremovalcontroller/clustermemberremovalcontroller.go, attemptToScaleDown.
+The etcd operator decides by Machines, and says so only in a log. `left_out` is its rule: cluster-etcd-operator (main)
+pkg/operator/ceohelpers/machine_api.go, IsFunctional; clustermembercontroller/clustermembercontroller.go,
+getEtcdPeerURLToAdd; clustermemberremovalcontroller/clustermemberremovalcontroller.go, attemptToScaleDown.
 
 A Machine belongs to a node whose InternalIP it has, as that operator sees it; else to the node that its nodeRef names,
 which the machine controller drains. Two Machines may claim one node, and one Machine two nodes.
@@ -110,12 +109,12 @@ def left_out(known: facts.Facts) -> dict[str, str]:
     """Control-plane nodes on which the etcd operator adds no member, each with the reason; empty where not in use."""
     if not in_use(known):
         return {}
-    reasons: dict[str, str | None] = {}
+    reasons: dict[str, str] = {}
     for node in [node for node in facts.readable(known.control_plane_nodes) if node.addresses]:
         address, own = " or ".join(node.addresses), [claim for claim in claims(known) if claim.node == node.name]
         if bound := [claim.machine for claim in own if claim.bound_by is BoundBy.ADDRESS]:
             # Where several have the address the etcd operator takes whichever it finds first.
-            reasons[node.name] = next(filter(None, map(_unfit, bound)), None)
+            reasons[node.name] = next(filter(None, map(_unfit, bound)), "")
         elif own:
             reasons[node.name] = f"Machine {own[0].machine.name} refers to it but lacks its address {address}"
         elif _complete(known):

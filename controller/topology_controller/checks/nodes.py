@@ -1,8 +1,7 @@
 """Nodes: are there enough that could carry the control plane, each of them in every respect?
 
-Upstream counts how many are Ready, how many schedulable and so on, each count for itself (cluster-config-operator PR
-495); three ready and three schedulable nodes need not be the same three. Here one node has to pass every question, and
-the message says for each candidate which one it failed first.
+Three ready and three schedulable nodes need not be the same three. Here one node has to pass every question, and the
+message says for each candidate which one it failed first.
 """
 
 from __future__ import annotations

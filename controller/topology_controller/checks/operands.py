@@ -1,15 +1,13 @@
 """Operands: has each of them followed the topology, as the operand matrix says it does?
 
-* Workloads run as many replicas as the target implies, or as the configuration of their operator asks for; more is
-  fine. Counts matter only once the controller has seen what is asked of it.
+* Workloads run as many replicas as the target implies, or as the configuration of their operator asks for.
 * Static pods are at their newest revision on every control-plane node; where the topologies differ in configuration, at
   another than at the change, because at first their operator has not noticed it.
 * PodDisruptionBudgets of guard pods allow one control-plane node less than there are (library-go
   pkg/operator/staticpod/controller/guard). Their controllers do not watch Infrastructure, so there is a command.
 
-An operand that the baseline does not mention was added to the matrix by a newer version in the middle of a transition:
-it is asked for its present state, and where it is absent, it is not in use. Without a baseline nothing that needs it is
-called done.
+An operand that the baseline does not mention was added by a newer version in the middle of a transition: it is asked
+for its present state, and where it is absent, it is not in use. Without a baseline nothing that needs it is done.
 """
 
 from __future__ import annotations

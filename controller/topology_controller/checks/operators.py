@@ -15,8 +15,7 @@ _KIND = "ClusterOperator"
 _VERSION = "clusterversions.config.openshift.io/version"
 _LOOK = "Look at oc get co"
 _STABLE = "every ClusterOperator Available, not Progressing, not Degraded"
-_FOLLOWING = "operators of these components have not reacted yet"
-"""What stands for operators that are listed with their components."""
+_FOLLOWING = "operators of these components have not reacted yet"  # they are listed with their components
 _AT_REST = {"Available": "True", "Progressing": "False", "Degraded": "False"}
 _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
 """Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then: its

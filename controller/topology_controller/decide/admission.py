@@ -52,15 +52,12 @@ def available(
 def _verdict(
     definition: model.Definition, results: Iterable[CheckResult], now: datetime, *, available: bool
 ) -> AvailableTransition:
+    failing = [result for result in results if not result.met]
     return AvailableTransition(
         name=definition.name,
         target=definition.target.pair,
         available=available,
-        blockers=tuple(
-            Blocker(name=result.name, status=result.status, message=fit(result.message))
-            for result in results
-            if result.status is not CheckStatus.MET
-        ),
+        blockers=tuple(Blocker(name=each.name, status=each.status, message=fit(each.message)) for each in failing),
         evaluated_time=whole_seconds(now),
     )
 

@@ -6,9 +6,9 @@ or attempt, a problem that begins or ends, the last check that becomes Met. Newe
 (`LeaderState.latest`), shown elsewhere, and written once a minute, at ever longer intervals while they keep changing;
 that not all checks are Met any more is written after ten seconds, later each time it comes back.
 
-library-go's status controller, in a dozen processes, wakes for each write of any ClusterOperator. A status, a reason or
-a phase is written there at once, a text alone at most every ten seconds, and less often the more a phase has had. In
-the settle time it is written with the record, so that the two never contradict each other.
+A dozen processes wake for each write of any ClusterOperator. A status, a reason or a phase is written there at once, a
+text alone at most every ten seconds, and less often the more a phase has had. In the settle time it is written with the
+record, so that the two never contradict each other.
 """
 
 from __future__ import annotations

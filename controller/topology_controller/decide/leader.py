@@ -1,7 +1,5 @@
 """How looks, decisions and writes change what a leader remembers (`state`).
 
-Pure: `reconcile` holds the one `LeaderState` and hands in what it saw and when.
-
 A wall clock is set now and then, which shows against the monotonic one. What changes the topology or calls it completed
 never rests on it alone: the settle time counts only while this leader has watched without a break, by a clock that was
 not set meanwhile, and its other waits are shifted along. (What the record says of the future: `records.believed`.)

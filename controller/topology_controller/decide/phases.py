@@ -4,9 +4,7 @@
 
 `decide` first settles who is in charge, then whether it may speak at all (object there, API installed, topology not
 overwritten), and then goes by the phase of the record: before the change everything is decided from the request and the
-preflight checks (`admission`), afterwards from the record and the convergence checks only (`convergence`). The change
-itself is decided only from facts that were read live, and only when the live Infrastructure carries an attempt that
-this very leader has recorded.
+preflight checks (`admission`), afterwards from the record and the convergence checks only (`convergence`).
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from datetime import datetime
 from topology_api.types import Advisory, RecordCopy, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName, Phase, ProblemReason, Reason
 
+from .. import shell
 from ..checks import advisories, operators
 from ..checks.result import LONGEST, every, listed, sentences
 from ..definitions import load, model
@@ -138,10 +137,8 @@ def _not_installed(context: Context, lacks: str, copy: RecordCopy | None) -> Dec
 
 def _too_new(newer: facts.Newer) -> Decision:
     """A newer version is in the middle of something: nothing is written over it, and minor upgrades stay blocked."""
-    removal = (
-        "oc patch infrastructure cluster --subresource=status --type merge -p "
-        """'{"status":{"topologyTransition":null}}'"""
-    )
+    patch = "oc patch infrastructure cluster --subresource=status --type merge -p {}"
+    removal = shell.command(patch, '{"status":{"topologyTransition":null}}')
     note = f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know"
     message = f"{note}. Install the newer version again or, if nothing is under way, take it out with: {removal}"
     block = operators.block_message(newer.name or "", newer.target) if newer.target else message

@@ -1,13 +1,11 @@
 """The configuration file: its types, what it makes of the transition definitions, and how it is followed.
 
-A setting that is global holds for every transition; one that stands under a transition's name wins. What a definition
-asks can be asked more or less strictly, within bounds; nothing here turns a check off. The settings are written into
-copies of the definitions, so that what reads definitions need not know that there is a configuration.
+A setting that is global holds for every transition; one that stands under a transition's name wins. Nothing here turns
+a check off. The settings are written into copies of the definitions, so that what reads these need not know of any.
 
-A ConfigMap volume replaces everything at once, by turning the link `..data`; other programs write file by file, and may
-be read half-way. So a change is taken when two looks shortly after each other find the same content. A good file takes
-effect between two decisions. After a bad one the last good one stays in force, and `Current.trouble` becomes condition
-Degraded. `process` follows the file, also on a standby; `reconcile` reads what is in force.
+Some programs write file by file, and may be read half-way: a change is taken when two looks shortly after each other
+find the same content. A good file takes effect between two decisions. After a bad one the last good one stays in force,
+and `Current.trouble` becomes condition Degraded. `process` follows the file, `reconcile` reads what is in force.
 """
 
 from __future__ import annotations
@@ -34,9 +32,9 @@ BREATH: Final = 0.1
 LARGEST: Final = 16 * 1024
 """Bytes: a file that says everything has one thousand, and the worst one of this size is read in a quarter second."""
 _GIB: Final = 2**30
+# Bounds of a minimum; below them it would be a check turned off, because no control plane runs on less.
 _CPUS: Final = (1.0, 1024.0)
 _MEMORY_GIB: Final = (4.0, 65536.0)
-"""Bounds of a minimum; below them it would be a check turned off, because no control plane runs on less."""
 _MOST_TOLD: Final = 3
 _LONGEST_TOLD: Final = 512
 
@@ -145,9 +143,8 @@ def _asked(spec: model.CheckSpec, resources: MinimumNodeResources) -> model.Chec
 class Current:
     """The configuration in force. `place` None is no file, now and later.
 
-    `log_level` is called with what the file asks for whenever that changes (None: the default), unless the command line
-    has decided. `changed` is called after every change of the file. `unknown`: the file is bad, and none has been good
-    since this process began, so that more may have been asked for than the defaults: no transition begins.
+    `log_level` is called with what the file asks for whenever that changes (None: the default). `unknown`: the file is
+    bad, and none has been good since this process began, so that more may have been asked for than the defaults.
     """
 
     def __init__(

@@ -1,9 +1,8 @@
 """One request to one endpoint over etcd's JSON gateway, with mutual TLS. None of the three leaves a trace in etcd.
 
-The gateway writes protobuf as JSON: 64-bit numbers are strings, and whatever is zero, false or empty is left out. So
-absent means zero in the models, and a field of another type is refused. A member may mean harm: no more is read of a
-connection than etcd ever sends, lists have a length, nothing is unpacked, redirects are not followed. Every failure is
-returned as an `EtcdError`. There is no timeout here: `survey` has one budget for all.
+The gateway writes protobuf as JSON: 64-bit numbers are strings, and whatever is zero, false or empty is left out. A
+member may mean harm: no more is read of a connection than etcd ever sends, lists have a length, nothing is unpacked,
+redirects are not followed. Every failure is returned as an `EtcdError`. `survey` has one budget of time for all.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Every metric: how it is declared, which values its labels can have, and the gauges of a decision and its facts.
 
-`FAMILIES` is what the table of docs/api.md is made of. Counters and histograms are the library's own. Gauges are read
-at the scrape and follow from the last decision alone: nothing is left over from what was true before, and nothing is
-computed between a fact and the change. A number that is not known is not shown: an absent gauge says that it is not
-observed (nothing is requested, so no node is read), which 0 would not.
+`FAMILIES` is what the table of docs/api.md is made of. Gauges are read at the scrape and follow from the last decision
+alone. A number that is not known is not shown: an absent gauge says that it is not observed, which 0 would not.
 
 The values of labels are closed sets, because each value is a series that Prometheus stores. What a cluster, a server or
 a user can make up (an HTTP status of a proxy, the name of a node) never becomes a value; it counts as OTHER.
