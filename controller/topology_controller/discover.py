@@ -138,9 +138,8 @@ class Discoverer:
 
     async def with_settings(self, known: facts.Facts) -> facts.Facts:
         """The same facts, with the settings for one node while the cluster converges. What is not answered stays."""
-        here = known.infrastructure
-        record = None if isinstance(here, facts.Unobserved) else here.record
-        if not isinstance(record, TopologyTransition) or record.phase is not Phase.CONVERGING:
+        record = records.stored(known.infrastructure)
+        if record is None or record.phase is not Phase.CONVERGING:
             self._settings, self._settings_due = {}, None
             await self._look_for_leases(record)
             return known
@@ -154,9 +153,9 @@ class Discoverer:
         known = dataclasses.replace(known, operands={**known.operands, **self._settings})
         return await self._with_leases(known, record)
 
-    async def _look_for_leases(self, record: object) -> None:
+    async def _look_for_leases(self, record: TopologyTransition | None) -> None:
         """List Leases while the record advises about some, and let all be looked at once none is left."""
-        advised = record.advisories if isinstance(record, TopologyTransition) else ()
+        advised = () if record is None else record.advisories
         if all(advisory.name != AdvisoryName.TOPOLOGY_READ_AT_START for advisory in advised):
             self._leases_due = None
             return
@@ -250,10 +249,8 @@ def _left(infrastructure: facts.Infrastructure, *, again: bool) -> TopologyTrans
 
 def _arrived(infrastructure: facts.Infrastructure) -> TopologyTransition | None:
     """The record of the transition that has led to where the cluster is, None where none has."""
-    record = infrastructure.record
-    if not isinstance(record, TopologyTransition):
-        return None
-    if record.phase is Phase.COMPLETED:
+    record = records.stored(infrastructure)
+    if record is None or record.phase is Phase.COMPLETED:
         return record
     last = record.last_transition
     if last is None or last.target != records.pair(infrastructure):

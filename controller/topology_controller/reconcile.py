@@ -21,7 +21,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 
 from . import act, discover
-from .decide import cadence, leader, phases
+from .decide import cadence, leader, phases, records
 from .decide import state as states
 from .decide.state import Decision, EventSpec, Step
 from .definitions import load, model
@@ -63,8 +63,7 @@ class Dependencies:
     version: str
     namespace: str
     settle_seconds: int | None = None
-    etcd: members.Members | None = None
-    """The way to etcd itself, where the administrator has given one."""
+    etcd: members.Members | None = None  # the way to etcd itself, where the administrator has given one
     configuration: configured.Current | None = None
     """The configuration in force, where a file may say something else than the definitions."""
     on_topology: Callable[[str], None] = lambda _: None
@@ -84,10 +83,8 @@ class Reconciler:
             since=self._now(), next_attempt=_new_attempt(), settle_seconds=deps.settle_seconds, unsure=True
         )
         self._conflicts = 0
-        self._dropped = False
-        """Did the server answer the last write of the record without the record?"""
-        self._fresh = False
-        """Was this decision made from a live read of what is written?"""
+        self._dropped = False  # did the server answer the last write of the record without the record?
+        self._fresh = False  # was this decision made from a live read of what is written?
         self._watching = False
         self._wanted_at = 0.0
         self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, deps.now)
@@ -316,7 +313,7 @@ class Reconciler:
 
     def _queue_events(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
         """Keep the events of a decision: named after its record, or after the one that it leaves alone."""
-        kept, happened = _stored(infrastructure), decision.happened
+        kept, happened = records.stored(infrastructure), decision.happened
         # It may have been dropped meanwhile: then it is the one that was rebuilt.
         standing = kept or decision.record
         if standing is not None:
@@ -348,7 +345,7 @@ class Reconciler:
             raw = await self._deps.act.save(infrastructure, record)
             _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **log.about(record)})
         self._deps.watches.apply(catalog.Sources.infrastructure, raw)
-        stored, now = _stored(infrastructure), self._now()
+        stored, now = records.stored(infrastructure), self._now()
         # After newer answers and texts alone, the same would be decided from what was written.
         if stored is None or cadence.has_happened(record, stored):
             self._deps.queue.add()
@@ -366,7 +363,7 @@ class Reconciler:
         news = clusteroperator.news(wanted, own)
         # Readers compare the record with what stands here: with the one the other is written, at once.
         if not (news or Step.SAVE in decision.steps):
-            if cadence.contradicts(decision.record, _stored(known.infrastructure)):
+            if cadence.contradicts(decision.record, records.stored(known.infrastructure)):
                 return
             if (wait := cadence.text_in(self._state, self._now())) is not None:
                 self._deps.queue.add_after(wait)
@@ -441,12 +438,6 @@ class Reconciler:
             return
         self._state = dataclasses.replace(self._state, available=answer[0], advisories=answer[1])
         self._deps.queue.add()
-
-
-def _stored(infrastructure: facts.Fact[facts.Infrastructure]) -> TopologyTransition | None:
-    """The record as it was seen last, None when there is none or it cannot be read."""
-    record = infrastructure.record if isinstance(infrastructure, facts.Infrastructure) else None
-    return record if isinstance(record, TopologyTransition) else None
 
 
 def _lacks(installed: facts.Fact[facts.Installed]) -> bool:

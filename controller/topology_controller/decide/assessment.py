@@ -255,9 +255,8 @@ def _two_voters(context: Context) -> Problem | None:
 
 def _converging(known: facts.Facts) -> TopologyTransition | None:
     """The record of a change that the cluster still follows."""
-    infrastructure = known.infrastructure
-    record = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.record
-    return record if isinstance(record, TopologyTransition) and record.phase is Phase.CONVERGING else None
+    record = records.stored(known.infrastructure)
+    return record if record is not None and record.phase is Phase.CONVERGING else None
 
 
 def lost_nodes(known: facts.Facts) -> list[str] | None:

@@ -36,10 +36,8 @@ _LATER = frozenset({"message", "checks", "progress", "advisories", "available", 
 
 def written(context: Context, decision: Decision) -> Decision:
     """Add the steps that a decision without a change needs: save the record when it is time for that, then report."""
-    record = context.infrastructure.record
-    stored = record if isinstance(record, TopologyTransition) else None
     reported = dataclasses.replace(summarized(context, decision), steps=(Step.REPORT,))
-    return due(reported, stored, context.leader, context.now)
+    return due(reported, records.stored(context.infrastructure), context.leader, context.now)
 
 
 def summarized(context: Context, decision: Decision) -> Decision:

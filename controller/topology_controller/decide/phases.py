@@ -44,8 +44,8 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
     if isinstance(own, facts.Unobserved) and not own.missing:
         # The copy of the record may be in it: without having read it nothing can be called a fresh start, and nothing
         # can be reported either. The watches stay as they are needed.
-        record = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.record
-        phase = record.phase if isinstance(record, TopologyTransition) else Phase.IDLE
+        record = records.stored(infrastructure)
+        phase = Phase.IDLE if record is None else record.phase
         return Decision(phase, watch=phase in _BLOCKING, note=str(own))
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     if isinstance(infrastructure, facts.Unobserved):

@@ -81,6 +81,12 @@ def shown(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperato
     return updated(record, checks=copy.checks or record.checks, progress=copy.progress or record.progress)
 
 
+def stored(infrastructure: facts.Fact[facts.Infrastructure]) -> TopologyTransition | None:
+    """The record as it was seen last, None when there is none or it cannot be read."""
+    record = infrastructure.record if isinstance(infrastructure, facts.Infrastructure) else None
+    return record if isinstance(record, TopologyTransition) else None
+
+
 def updated(record: TopologyTransition, **fields: Any) -> TopologyTransition:
     """The record with these fields instead."""
     return record.model_copy(update=fields)

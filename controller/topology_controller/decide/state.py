@@ -31,8 +31,7 @@ class Writes:
 
     at: datetime | None = None
     in_a_row: int = 0
-    corrections: int = 0
-    """Those of them that took back that all checks are Met."""
+    corrections: int = 0  # those of them that took back that all checks are Met
 
 
 class Clocks(NamedTuple):
@@ -70,46 +69,35 @@ class Voids:
 class LeaderState:
     """What this leader knows that stands in no object. All times go by the wall clock."""
 
-    since: datetime
-    """When it began to lead."""
-    next_attempt: str
-    """The value that a new admission would get."""
-    attempt: str | None = None
-    """The admission that this leader has recorded itself."""
+    since: datetime  # when it began to lead
+    next_attempt: str  # the value that a new admission would get
+    attempt: str | None = None  # the admission that this leader has recorded itself
     available: tuple[AvailableTransition, ...] | None = None
     """What the last discovery found, None before the first; so are `advisories`."""
     advisories: tuple[Advisory, ...] | None = None
-    settle_seconds: int | None = None
-    """What overrides the definitions."""
+    settle_seconds: int | None = None  # what overrides the definitions
     misconfigured: Misconfigured | None = None
     refused: str = ""
     """Why the API server refuses what this leader writes to Infrastructure; empty once a write went through."""
-    clocks: Clocks | None = None
-    """Both clocks at the last look."""
-    jumped: timedelta = timedelta()
-    """How far the wall clock was set between the last look and the one before it."""
+    clocks: Clocks | None = None  # both clocks at the last look
+    jumped: timedelta = timedelta()  # how far the wall clock was set between the last look and the one before it
     gate_since: datetime | None = None
     """When the native controller's feature gate was first seen on, or that controller last there; None: it is off."""
     two_voters_since: datetime | None = None
-    lost_at: datetime | None = None
-    """When nodes that the change rested on were last seen missing."""
+    lost_at: datetime | None = None  # when nodes that the change rested on were last seen missing
     steady_since: datetime | None = None
     """When the wall clock was last set, or something that matters could last not be watched."""
     unquiet: bool = True
     """Was something not Met, or not seen, at the last look? It may never be recorded: the write can fail."""
-    hold_until: datetime | None = None
-    """No admission before that: live evidence has just disagreed with the watches."""
+    hold_until: datetime | None = None  # no admission before that: live evidence has just disagreed with the watches
     latest: TopologyTransition | None = None
     """The record as it was last decided: it may be newer than what was written (`cadence`)."""
     writes: Writes = Writes()
-    texts: Writes = Writes()
-    """The writes of ClusterOperator `topology` in which nothing but a text was new."""
+    texts: Writes = Writes()  # the writes of ClusterOperator `topology` in which nothing but a text was new
     progress: Progress = Progress()
     voids: Voids = Voids()
-    fell_back: datetime | None = None
-    """When an admission of this leader last went back to Pending."""
-    unsure: bool = False
-    """A write may or may not have happened: nothing is written before Infrastructure was read live."""
+    fell_back: datetime | None = None  # when an admission of this leader last went back to Pending
+    unsure: bool = False  # a write may or may not have happened: nothing is written before Infrastructure was read live
     misled: bool = False
     """Live evidence has just disagreed with the watches: nothing is decided before all idle sources were read live."""
 
@@ -134,14 +122,10 @@ class Context:
 class Step(Enum):
     """The writes of a decision, performed in the order in which they stand."""
 
-    SAVE = auto()
-    """Write the record to Infrastructure status; topology stays."""
-    REPORT = auto()
-    """Write ClusterOperator `topology`, if it would differ."""
-    GATHER = auto()
-    """Read the evidence live and decide again from it."""
-    CHANGE = auto()
-    """The one write that changes the topology, together with the record."""
+    SAVE = auto()  # write the record to Infrastructure status; topology stays
+    REPORT = auto()  # write ClusterOperator `topology`, if it would differ
+    GATHER = auto()  # read the evidence live and decide again from it
+    CHANGE = auto()  # the one write that changes the topology, together with the record
 
 
 @dataclass(frozen=True, slots=True)

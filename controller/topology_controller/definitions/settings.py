@@ -155,8 +155,7 @@ class Current:
         log_level: Callable[[str | None], None] | None = None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
-        self.transitions = loaded
-        """The definitions as they are to be asked now; another object whenever they are."""
+        self.transitions = loaded  # the definitions as they are to be asked now; another object whenever they are
         self.trouble = ""
         self.unknown = False
         self._place = place

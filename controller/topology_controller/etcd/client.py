@@ -118,8 +118,7 @@ class Member(_Response):
     """A member as a member list has it."""
 
     id: _Id = Field("", alias="ID")
-    name: str = ""
-    """Empty until it has started."""
+    name: str = ""  # empty until it has started
     learner: bool = Field(default=False, alias="isLearner")
     client_urls: Annotated[tuple[str, ...], AfterValidator(lambda urls: tuple(sorted(urls)))] = Field(
         (), alias="clientURLs", max_length=_MOST
@@ -148,8 +147,7 @@ class MemberList(_MemberResponse):
 class Status(_MemberResponse):
     """Response of /v3/maintenance/status: what a member reports of itself."""
 
-    leader: _Id = ""
-    """Empty when it knows of none."""
+    leader: _Id = ""  # empty when it knows of none
     term: _Number = Field(0, alias="raftTerm")
     learner: bool = Field(default=False, alias="isLearner")
     errors: Annotated[tuple[str, ...], AfterValidator(_complaints)] = Field((), max_length=_MOST)

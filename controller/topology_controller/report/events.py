@@ -89,8 +89,7 @@ class EventRecorder:
         # In bytes, as the API counts.
         self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
-        self._waiting: dict[str, dict[str, Any]] = {}
-        """What is sent, by name."""
+        self._waiting: dict[str, dict[str, Any]] = {}  # what is sent, by name
         self._more = asyncio.Event()
         self._recorded: dict[str, None] = {}
         self._request: tuple[object, int | None] | None = None
