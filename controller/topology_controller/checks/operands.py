@@ -147,9 +147,13 @@ def unmeasured(what: str, field: str) -> str:
 
 
 def _missing(
-    context: CheckContext, group: matrices.Group, operand: matrices.Operand, wanted: str, action: str = ""
+    context: CheckContext, group: matrices.Group, operand: matrices.Operand, why: facts.Unobserved, wanted: str
 ) -> Finding:
-    """The operand does not exist: Met where this cluster does not use it. Guard budgets are never recorded."""
+    """The operand cannot be read, or does not exist: Met where this cluster does not use it."""
+    if not why.missing:
+        return _finding(group, operand, _UNKNOWN, str(why), wanted, lacks=why)
+    # Guard budgets are never recorded.
+    action = _nudge(context.facts) if operand.kind == "PodDisruptionBudget" else ""
     before = _before(context, operand)
     text = f"{operand.key} does not exist"
     if before is None and context.convergence.baseline is not None and operand.kind != "PodDisruptionBudget":
@@ -180,9 +184,7 @@ def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Op
     replicas = "replica" if count == 1 else "replicas"
     wanted = f"{count} ready {replicas}"
     if isinstance(workload, facts.Unobserved):
-        if workload.missing:
-            return _missing(context, group, operand, wanted)
-        return _finding(group, operand, _UNKNOWN, str(workload), wanted, lacks=workload)
+        return _missing(context, group, operand, workload, wanted)
     asks: int | None
     if isinstance(workload, facts.Workload):
         asks, have, why = workload.wanted, workload.ready, _short_of(workload, count, restarts=operand.restarts)
@@ -272,9 +274,7 @@ def _revision(
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
     if isinstance(pods, facts.Unobserved):
-        if pods.missing:
-            return _missing(context, group, operand, wanted)
-        return _finding(group, operand, _UNKNOWN, str(pods), wanted)
+        return _missing(context, group, operand, pods, wanted)
     if recorded is not None:
         wanted = f"a revision above {recorded} on every control-plane node"
         if pods.latest <= recorded:
@@ -311,9 +311,7 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         return _finding(group, operand, _UNKNOWN, str(nodes))
     wanted = f"minAvailable {len(nodes) - 1}"
     if isinstance(budget, facts.Unobserved):
-        if budget.missing:
-            return _missing(context, group, operand, wanted, _nudge(context.facts))
-        return _finding(group, operand, _UNKNOWN, str(budget), wanted)
+        return _missing(context, group, operand, budget, wanted)
     text = f"{operand.key} has minAvailable {budget.min_available}"
     if budget.min_available == len(nodes) - 1:
         return _finding(group, operand, _MET, text, wanted)

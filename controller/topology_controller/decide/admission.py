@@ -247,9 +247,7 @@ def _echo_timed_out(context: Context, echo: CheckResult) -> bool:
         return False
     if record.phase is Phase.ADMITTING:
         return not echo.met and now - record.phase_transition_time >= ECHO_BOUND
-    marked = record.phase is Phase.PENDING and any(
-        check.name == CheckName.UPGRADES_BLOCKED and check.status is not CheckStatus.MET for check in record.checks
-    )
+    marked = record.phase is Phase.PENDING and CheckName.UPGRADES_BLOCKED in records.unmet(record)
     return marked and (not echo.met or now - record.phase_transition_time < ECHO_BACKOFF)
 
 

@@ -145,8 +145,8 @@ def note(
         waiting = f"All convergence checks are met; waiting {settle} s for all of them to stay met"
     late = f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}" if overdue and record.deadline_time else ""
     components = assessment.converging(results, definition, record.admitted_time, record.last_transition)
-    missing, begun, native = records.went_without(record), _begun(known, record), _BY_NATIVE if record.by_native else ""
-    without = f"Accepted without: {missing}" if missing else ""
+    without, begun = records.accepted_note(record, "Accepted without: "), _begun(known, record)
+    native = _BY_NATIVE if record.by_native else ""
     danger, required = assessment.danger(known), assessment.required(record.advisories, awaited)
     # The danger, and what an administrator has to do, are never left out.
     least = [native, components, without, waiting, begun]

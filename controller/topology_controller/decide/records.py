@@ -173,15 +173,10 @@ def accepted(record: TopologyTransition) -> frozenset[CheckName]:
     return frozenset(CheckName(entry.name) for entry in record.accepted if entry.name in ACCEPTABLE_CHECKS)
 
 
-def went_without(record: TopologyTransition) -> str:
-    """The same, as they are shown; empty when there are none."""
+def accepted_note(record: TopologyTransition, begin: str = ", accepted without: ") -> str:
+    """The same, as they are shown behind that beginning; empty when there are none."""
     names = [entry.name for entry in record.accepted if entry.name in ACCEPTABLE_CHECKS]
-    return listed(names, most=len(ACCEPTABLE_CHECKS))
-
-
-def accepted_note(record: TopologyTransition) -> str:
-    """What is added to a sentence about the transition; empty when nothing was accepted."""
-    return f", accepted without: {names}" if (names := went_without(record)) else ""
+    return f"{begin}{listed(names, most=len(ACCEPTABLE_CHECKS))}" if names else ""
 
 
 def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
