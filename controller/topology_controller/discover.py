@@ -99,7 +99,12 @@ class Discoverer:
         self._due = _now() + PERIOD
         self._empty = not available and left is None
         if left is None:
-            return available, _told_again(evidence.facts, infrastructure)
+            # What is to be done again, by what is read anyway: a node may have joined, or been replaced.
+            record, nodes = _arrived(infrastructure), evidence.facts.control_plane_nodes
+            if record is None or record.target is None or isinstance(nodes, facts.Unobserved):
+                return available, None
+            advisory = load_balancer.unconfirmed(evidence.facts, record.target, record)
+            return available, () if advisory is None else (advisory,)
         # What could not be read is not done for that.
         if left.target is None or any(_unanswered(source, source.of(evidence.facts)) for source in sources):
             return available, None
@@ -256,15 +261,6 @@ def _arrived(infrastructure: facts.Infrastructure) -> TopologyTransition | None:
     if last is None or last.target != records.pair(infrastructure):
         return None
     return records.updated(record, source=last.source, target=last.target, admitted_time=last.admitted_time)
-
-
-def _told_again(known: facts.Facts, infrastructure: facts.Infrastructure) -> tuple[Advisory, ...] | None:
-    """What is to be done again, by what is read anyway: a node may have joined, or been replaced. None: not known."""
-    record = _arrived(infrastructure)
-    if record is None or record.target is None or isinstance(known.control_plane_nodes, facts.Unobserved):
-        return None
-    advisory = load_balancer.unconfirmed(known, record.target, record)
-    return () if advisory is None else (advisory,)
 
 
 def _place(known: facts.Facts) -> tuple[object, ...]:

@@ -41,7 +41,6 @@ _LOG = logging.getLogger(__name__)
 _CONFLICTS = 20
 _MIN_RETRY = 1.0  # seconds. A change may cut the delay after a failure short, but not turn it into a hot loop
 _UNSEEN = 1.0  # seconds. News that waited for longer were not looked at one by one: what lay between them was not seen
-_DISCOVER_AGAIN = 30.0
 
 
 def utcnow() -> datetime:
@@ -434,7 +433,7 @@ class Reconciler:
             return
         answer = await self._discoverer.look(known, infrastructure)
         if answer is None:
-            self._deps.queue.add_after(_DISCOVER_AGAIN)
+            self._deps.queue.add_after(discover.RETRY)
             return
         self._state = dataclasses.replace(self._state, available=answer[0], advisories=answer[1])
         self._deps.queue.add()

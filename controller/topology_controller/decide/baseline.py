@@ -37,11 +37,9 @@ _MALFORMED = facts.Kind.MALFORMED
 _GUARD = "PodDisruptionBudget"
 _VERSION = "clusterversions.config.openshift.io/version"
 REVISIONS = timedelta(minutes=3)
-"""How long after an operator has observed another configuration its newest revision may still be the one before.
-
-The first revision comes after 16 to 45 s, the second 20 to 36 s later (cluster-kube-apiserver-operator 9c413cd4,
-release-4.22), later on a busy machine. There and back with 1, 5, 15 and 30 s between, that operator wrote its
-ConfigMaps for the way back nevertheless, and made two more revisions each time."""
+"""How long after an operator has observed another configuration its newest revision may still be the one before: the
+first comes after 16 to 45 s, the second 20 to 36 s later (cluster-kube-apiserver-operator 9c413cd4, release-4.22). Back
+and forth with 1 to 30 s between, that operator made two more revisions each time."""
 
 
 def settling(context: Context, definition: model.Definition) -> dict[str, datetime]:

@@ -78,7 +78,12 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
         ignored=ignored,
     )
     if all_met and now >= quiet_at and not known.disturbed:
-        return _completed(context, decision, kept)
+        phase, done = Phase.COMPLETED, whole_seconds(now)
+        kept = records.updated(kept, phase=phase, problem=None, phase_transition_time=done, completed_time=done)
+        kept = records.updated(kept, last_transition=records.completed(kept))
+        text = completed_note(kept)
+        decision = dataclasses.replace(decision, phase=phase, record=kept, note=text, watch=False, upgrade_block=None)
+        return cadence.written(context, decision)
     waiting = not all_met or bool(known.disturbed)
     stuck_at = max(deadline, _progressed(context, kept, definition) + _patience(definition))
     stuck = _stuck(kept, pending, awaited, known.disturbed) if now >= stuck_at and waiting else None
@@ -108,15 +113,6 @@ def upgrade_block(record: types.RecordCopy | TopologyTransition) -> str:
     if record.phase is Phase.CONVERGING:
         return operators.block_message_after_change(record.name or "", target)
     return operators.block_message(record.name or "", target)
-
-
-def _completed(context: Context, decision: Decision, kept: TopologyTransition) -> Decision:
-    phase, done = Phase.COMPLETED, whole_seconds(context.now)
-    kept = records.updated(kept, phase=phase, problem=None, phase_transition_time=done, completed_time=done)
-    kept = records.updated(kept, last_transition=records.completed(kept))
-    text = completed_note(kept)
-    decision = dataclasses.replace(decision, phase=phase, record=kept, note=text, watch=False, upgrade_block=None)
-    return cadence.written(context, decision)
 
 
 def completed_note(record: TopologyTransition) -> str:

@@ -93,7 +93,17 @@ def _by_record(context: Context) -> Decision:
     if record.phase is Phase.CONVERGING:
         return convergence.converging(context, record)
     requested |= record.by_native and infrastructure.native_desired == record.target.control_plane
-    return _keep(context, record) if requested else _request(context)
+    if not requested:
+        return _request(context)
+    kept = records.updated(
+        record,
+        observed_generation=infrastructure.generation,
+        available=records.available(context),
+        advisories=_left(context),
+        last_transition=records.last(context),
+        problem=None,
+    )
+    return cadence.written(context, Decision(Phase.COMPLETED, kept, note=convergence.completed_note(kept)))
 
 
 def _without_infrastructure(known: facts.Facts, why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
@@ -300,16 +310,3 @@ def _unsupported(context: Context, desired: str) -> Decision:
     )
     block = f"{message}. Cancel the request to allow minor upgrades again: {_CANCEL}"
     return cadence.written(context, Decision(Phase.UNSUPPORTED, record, note=message, upgrade_block=block))
-
-
-def _keep(context: Context, record: TopologyTransition) -> Decision:
-    """Completed, and the request stays what it was."""
-    kept = records.updated(
-        record,
-        observed_generation=context.infrastructure.generation,
-        available=records.available(context),
-        advisories=_left(context),
-        last_transition=records.last(context),
-        problem=None,
-    )
-    return cadence.written(context, Decision(Phase.COMPLETED, kept, note=convergence.completed_note(kept)))

@@ -17,10 +17,9 @@ from topology_api.vocabulary import AdvisoryName, CheckName, Stage
 class Traits:
     """What a definition may ask, what the check needs, and what an administrator may do about it.
 
-    `stages`: where a definition may ask it; none means that every admission implies it. `required` and `optional` are
-    parameters as the file spells them. `operands`: it is answered by its group of the operand matrix. `acceptable`:
-    what the cluster goes without when an administrator accepts it past the deadline; empty for all but workloads, since
-    otherwise the state of the control plane is unknown. `advisory`: while it is there, an administrator is waited for.
+    `stages`: where a definition may ask it; none: every admission implies it. `required` and `optional` are parameters
+    as the file spells them. `operands`: it is answered by its group of the operand matrix. `acceptable`: what the
+    cluster goes without when it is accepted past the deadline; empty but for workloads. `advisory`: it waits for it.
     """
 
     stages: frozenset[Stage]
