@@ -94,7 +94,6 @@ class Act:
             return None
         await self._ask()
         self._hold_lease()
-        version: str | None = None
         before: Raw = {}
         if isinstance(own, facts.Unobserved):
             created = await self._client.create(catalog.CLUSTER_OPERATORS, clusteroperator.skeleton())

@@ -29,6 +29,7 @@ from .. import mounted
 
 Observer = Callable[[str], None]  # called once for every request, with the HTTP status or "error" without a response
 
+R = TypeVar("R", bound=BaseModel)
 _LOG = logging.getLogger(__name__)
 CA, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"
 _LARGEST = 64 * 1024  # bytes of all responses on one connection, with their headers: many times those of any cluster
@@ -162,9 +163,6 @@ class Health(_Response):
 
 class _Refusal(_Response):
     message: str
-
-
-R = TypeVar("R", bound=_Response)
 
 
 class _TooLongError(aiohttp.ClientError):

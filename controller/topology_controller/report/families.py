@@ -307,14 +307,9 @@ def two_voters(decision: Decision, known: facts.Facts) -> bool | None:
 
 
 def _info(known: facts.Facts) -> Iterator[Series]:
-    infrastructure = known.infrastructure
-    if isinstance(infrastructure, facts.Unobserved):
+    here = known.infrastructure
+    if isinstance(here, facts.Unobserved):
         return
-    fitting = shape.classify(facts.shape_vector(known, infrastructure))
-    values = (
-        bounded(infrastructure.desired, TOPOLOGIES),
-        bounded(infrastructure.control_plane, CONTROL_PLANES),
-        bounded(infrastructure.infrastructure, INFRASTRUCTURES),
-        "" if fitting is None else fitting.value,
-    )
-    yield values, 1.0
+    control_plane, value = bounded(here.control_plane, CONTROL_PLANES), bounded(here.infrastructure, INFRASTRUCTURES)
+    fitting = shape.classify(facts.shape_vector(known, here))
+    yield (bounded(here.desired, TOPOLOGIES), control_plane, value, "" if fitting is None else fitting.value), 1.0

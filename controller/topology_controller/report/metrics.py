@@ -37,11 +37,7 @@ _MOST = 20
 
 
 class Metrics:
-    """The metrics of one operator process, and of the decisions that it makes while it leads.
-
-    `server` is the URL of the API server (label `host`); `clock` is monotonic, in seconds. `restored` counts a store
-    that was put back; `added` and `retried` deliveries of the queue; `changed` and `observed` are those of `Counts`.
-    """
+    """The metrics of one operator process, and of its decisions. `server`: URL of the API server (label `host`)."""
 
     def __init__(
         self,

@@ -67,8 +67,7 @@ class Latest:
         self.snapshot: Snapshot | None = None
         self.number = 0
         self._changed = asyncio.Event()
-        self.look_again: Callable[[], None] | None = None
-        """What the loop does for `wanted`; None while this process does not decide."""
+        self.look_again: Callable[[], None] | None = None  # what the loop does for `wanted`, while this process decides
 
     def wanted(self) -> None:
         """Say that a reader looks. Call it as often as you like: the loop bounds the price."""
@@ -103,11 +102,8 @@ class Latest:
 
 
 def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.State:
-    """Everything that the page shows.
-
-    `snapshot` is None on a process that does not lead. `known` are the newest facts: request and topology are shown
-    from them, everything else from the facts behind the decision.
-    """
+    """Everything that the page shows. `snapshot` is None on a process that does not lead."""
+    # `known` are the newest facts: request and topology are shown from them, all else from those behind the decision.
     infrastructure = None if isinstance(known.infrastructure, facts.Unobserved) else known.infrastructure
     own = None if isinstance(known.own_operator, facts.Unobserved) else known.own_operator
     leads = snapshot is not None
