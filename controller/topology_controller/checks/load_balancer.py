@@ -234,8 +234,7 @@ def unconfirmed(known: facts.Facts, target: TopologyPair, record: TopologyTransi
 
 def router_survives_drains(context: CheckContext) -> CheckResult:
     """The default router asks for two replicas and has them before the change, or its drain is accepted."""
-    # An explicit number is honoured at any topology: cluster-ingress-operator
-    # pkg/operator/controller/ingress/replicas.go (4.22).
+    # An explicit number is honoured at any topology: cluster-ingress-operator pkg/operator/controller/ingress (4.22).
     router = context.facts.ingress_controller
     if drain_accepted(context.facts):
         return context.met(f"Accepted by annotation {_DRAIN} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}")

@@ -21,8 +21,7 @@ DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
 PODS_MIB = 960 + 1224 + 500 + 150
 """Memory that the static pods of etcd, kube-apiserver, kube-controller-manager and kube-scheduler request: pod.yaml of
-their operators (openshift/cluster-*-operator b4786ae3, c813e820, 001746c6, 0dfab715). A kubelet admits no more than it
-allocates, so no node that runs them has less, whatever else it runs."""
+their operators (openshift/cluster-*-operator b4786ae3, c813e820, 001746c6, 0dfab715). No node with them has less."""
 ETCD_MIB = 8192  # to this size the database of etcd may grow: cluster-etcd-operator b4786ae3 pkg/etcdenvvar/etcd_env.go
 _GIB = 2**30
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"

@@ -173,8 +173,7 @@ def _missing(
 
 def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
     """A Deployment, StatefulSet or IngressController has the replicas that the target implies."""
-    # It lacks something of its operator until that has asked enough of it, unless an administrator has fixed the
-    # number.
+    # It lacks something of its operator until that has asked enough of it, unless an administrator has fixed it.
     count, known, key = _implied(context, group, operand), context.facts, operand.key
     workload: facts.Fact[facts.IngressController | facts.Workload] = _read(known, key, facts.IngressController)
     if operand.kind != "IngressController":

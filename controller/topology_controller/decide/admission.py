@@ -203,8 +203,7 @@ def _hold(context: Context) -> str:
 def _kept_back(context: Context, measured: Baseline | tuple[facts.Unobserved, ...]) -> str:
     """Why no admission begins although every check is met; empty when nothing keeps it."""
     # Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What
-    # a watch in trouble said last may be old; the live reads cover only what preflight asks. Each admission is two
-    # writes.
+    # a watch in trouble said last may be old; the live reads cover only what preflight asks.
     fell_back = context.leader.fell_back
     if not isinstance(measured, Baseline):
         return f"Convergence would be measured against what cannot be read now: {listed(map(str, measured))}"

@@ -89,8 +89,7 @@ def capture(context: Context, definition: model.Definition) -> Baseline | tuple[
 def afterwards(context: Context, definition: model.Definition, changed: datetime) -> Baseline:
     """How the cluster was at a change that another client made then, as far as that can still be known."""
     # A configuration or a revision of now is that of the change only where its operator has not seen the change yet.
-    # What may be newer is left out, and asked for its plain state (`checks.operands`): awaiting the next would never
-    # end.
+    # What may be newer is left out, and asked for its plain state (`checks.operands`).
     parts, _ = _measured(context, definition)
     observed = parts.get("control_plane_observed")
     if observed is None or observed == definition.target.control_plane:

@@ -44,9 +44,9 @@ def recover(
     infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator], latest: TopologyTransition | None = None
 ) -> TopologyTransition | None:
     """The record, or what can be rebuilt of it: from `latest`, as this leader last decided it, or from its copy."""
-    # When the topology is the target of what is left, the change has happened, whatever the phase there says; otherwise
-    # nothing has. The copy, in ClusterOperator `topology`, is written by more clients than the record: it is evidence
-    # of an attempt and never of its end, so that everything is proven again, and nothing in it is accepted.
+    # When the topology is the target of what is left, the change has happened, whatever the phase there says. The copy,
+    # in ClusterOperator `topology`, is written by more clients than the record: it is evidence of an attempt and never
+    # of its end, so that everything is proven again, and nothing in it is accepted.
     if isinstance(infrastructure.record, TopologyTransition):
         return infrastructure.record
     here = infrastructure.control_plane, infrastructure.infrastructure

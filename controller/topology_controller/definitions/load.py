@@ -31,10 +31,9 @@ class Transitions:
 
     def edges(self) -> tuple[Edge, ...]:
         """Return the graph, as the schema needs it."""
-        parts = [(each.name, each.source, each.target.pair) for each in self.definitions]
         return tuple(
-            Edge(name, source.control_plane.value, tuple(source.infrastructure), target)
-            for name, source, target in parts
+            Edge(each.name, each.source.control_plane.value, tuple(each.source.infrastructure), each.target.pair)
+            for each in self.definitions
         )
 
     def starting_at(self, pair: TopologyPair) -> tuple[model.Definition, ...]:

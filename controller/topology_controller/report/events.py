@@ -48,11 +48,10 @@ _LATE = 0.05  # seconds in which the last events come: those of a write that the
 
 def name(uid: str, reason: EventReason, record: TopologyTransition | None, generation: int | None = None) -> str:
     """The name of the event: the same occurrence always has the same one."""
-    # An admission has its attempt. Before it, the time of the request and the `generation` in which the request was
-    # made (that of the record, unless another is given) distinguish two requests, also within one second. A request
-    # stays the same when the record was dropped, and it is found in another phase or gets another attempt than before.
-    # What blocks a request is another occurrence when it is another set of checks. `kubectl describe` orders by
-    # seconds, then by name: the place of the reason in a transition comes before the hash.
+    # An admission has its attempt. Before it, the time of the request and the `generation` in which it was made (of the
+    # record, unless another is given) distinguish two requests, also within one second. A request stays the same in
+    # another phase or with another attempt, and what blocks it is another occurrence when it is another set of checks.
+    # `kubectl describe` orders by seconds, then by name: the place of the reason comes before the hash.
     occurrence, phase = "", ""
     if record is not None:
         generation = record.observed_generation if generation is None else generation
