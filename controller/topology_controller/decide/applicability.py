@@ -202,8 +202,8 @@ def native_text(known: facts.Facts, phase: Phase, space: int) -> str:
 
 def _condition(known: facts.Facts, types: tuple[str, ...] = (_UPGRADEABLE, _PROGRESSING)) -> facts.Condition | None:
     native = known.native_controller
-    found = () if isinstance(native, facts.Unobserved) else map(native.conditions.find, types)
-    return next(filter(None, found), None)
+    conditions = () if isinstance(native, facts.Unobserved) else map(native.conditions.find, types)
+    return next(filter(None, conditions), None)
 
 
 def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructure) -> Phase:

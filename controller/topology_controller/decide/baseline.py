@@ -144,7 +144,9 @@ def _measured(context: Context, definition: model.Definition) -> tuple[Part, lis
         # The operators that answer for these operands, with the time when each came to rest.
         wanted = {name for group in groups for name in group.operators}
         operators = [each for each in _readable(known.cluster_operators, unread) if each.name in wanted]
-        parts["cluster_operators"] = tuple([{"name": one.name, "settled_time": one.settled_time} for one in operators])
+        parts["cluster_operators"] = tuple(
+            [{"name": each.name, "settled_time": each.settled_time} for each in operators]
+        )
     return parts, unread
 
 

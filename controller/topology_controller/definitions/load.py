@@ -77,7 +77,7 @@ def load(
         problems += _unanswered(file, definition, matrix)
     if problems:
         raise DefinitionError(tuple(problems))
-    definitions = sorted((_with_operands(one, matrix) for _, one in read_well), key=lambda one: one.name)
+    definitions = sorted((_with_operands(each, matrix) for _, each in read_well), key=lambda each: each.name)
     if members_directly:
         definitions = [definition.asking_members() for definition in definitions]
     return Transitions(tuple(definitions), matrix)
