@@ -196,5 +196,5 @@ def merged_conditions(decision: Decision, before: Raw, stamp: str | None) -> lis
 
 def skeleton() -> Raw:
     """The object to create when there is none."""
-    name = {"name": vocabulary.CLUSTER_OPERATOR}
-    return {"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": name, "spec": {}}
+    metadata = {"name": vocabulary.CLUSTER_OPERATOR}
+    return {"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": metadata, "spec": {}}
