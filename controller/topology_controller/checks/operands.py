@@ -239,10 +239,11 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
         if finding.status is _MET:
             text = f"{operand.key} needs another revision, and {lost}"
             finding = dataclasses.replace(finding, status=_UNKNOWN, text=text)
-    elif anew and finding.status is not _MET and isinstance(pods, facts.Unobserved):
-        lacks = pods
-    elif anew and finding.status is not _MET and recorded is not None and pods.latest <= recorded:
-        lacks = f"{operand.key} is still at revision {pods.latest}"
+    elif anew and finding.status is not _MET:
+        if isinstance(pods, facts.Unobserved):
+            lacks = pods
+        elif recorded is not None and pods.latest <= recorded:
+            lacks = f"{operand.key} is still at revision {pods.latest}"
     count = None
     if not isinstance(pods, facts.Unobserved) and not isinstance(nodes, facts.Unobserved):
         there = {entry.node for entry in pods.nodes if entry.current == pods.latest and entry.target == 0}
