@@ -134,7 +134,7 @@ def of_stage(record: TopologyTransition | None, stage: Stage) -> tuple[Check, ..
 
 def progress(results: tuple[CheckResult, ...]) -> types.Progress:
     """How many are Met."""
-    met, total = sum(result.met for result in results), len(results)
+    met, total = sum([result.status is CheckStatus.MET for result in results]), len(results)
     return types.Progress(met=met, total=total, summary=f"{met}/{total}")
 
 

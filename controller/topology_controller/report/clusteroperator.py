@@ -189,7 +189,7 @@ def merged_conditions(decision: Decision, before: Raw, stamp: str | None) -> lis
         earlier = stored.get(condition.type.value)
         same = earlier is not None and earlier.get("status") == condition.status.value
         time = earlier.get("lastTransitionTime") if same and earlier else None
-        texts = {name: str(value) for name, value in condition._asdict().items()}
+        texts = dict(zip(Condition._fields, map(str, condition), strict=True))
         merged.append({**texts, "lastTransitionTime": time if isinstance(time, str) else stamp})
     return merged
 
