@@ -134,8 +134,10 @@ def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
 
 def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline | None:
     baseline = context.convergence.baseline
-    operands = () if baseline is None else baseline.operands
-    return next((entry for entry in operands if entry.name == operand.key), None)
+    for entry in baseline.operands if baseline is not None else ():
+        if entry.name == operand.key:
+            return entry
+    return None
 
 
 def unmeasured(what: str, field: str) -> str:

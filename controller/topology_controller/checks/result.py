@@ -210,19 +210,27 @@ def few(names: Iterable[str], limit: int = 100) -> str:
 
 def first_reason(*reasons: tuple[bool, str]) -> str | None:
     """The first of these reasons that holds, None where none does."""
-    return next((reason for holds, reason in reasons if holds), None)
+    for holds, reason in reasons:
+        if holds:
+            return reason
+    return None
 
 
 def every(*lists: facts.Fact[tuple[facts.Fact[T], ...]]) -> list[T] | facts.Unobserved:
     """The items of these lists when each could be read, else all of the first list that could not, in one."""
     items: list[T] = []
+    broken: list[facts.Unobserved] = []
     for listing in lists:
         if isinstance(listing, facts.Unobserved):
             return listing
-        if broken := [item for item in listing if isinstance(item, facts.Unobserved)]:
+        for item in listing:
+            if isinstance(item, facts.Unobserved):
+                broken.append(item)
+            else:
+                items.append(item)
+        if broken:
             why = listed(map(str, broken)).removeprefix(f"{broken[0].what}: ")
             return dataclasses.replace(broken[0], why=why)
-        items += facts.readable(listing)
     return items
 
 

@@ -138,8 +138,10 @@ def native_grace(known: facts.Facts) -> timedelta:
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
     """Why it is not known whether the native controller is in charge; an object that does not exist is no reason."""
-    asked = (known.feature_gates, known.native_controller)
-    return next((fact for fact in asked if isinstance(fact, facts.Unobserved) and not fact.missing), None)
+    for fact in (known.feature_gates, known.native_controller):
+        if isinstance(fact, facts.Unobserved) and not fact.missing:
+            return fact
+    return None
 
 
 def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> float | None:

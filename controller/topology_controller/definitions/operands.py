@@ -300,7 +300,10 @@ class Matrix(read.Strict):
 
     def group(self, check: CheckName) -> Group | None:
         """The operands of a check, None for a check that is about something else."""
-        return next((group for group in self.groups if group.check is check), None)
+        for group in self.groups:
+            if group.check is check:
+                return group
+        return None
 
 
 @functools.cache
