@@ -124,7 +124,7 @@ def _read_at_start(
     late = [] if isinstance(leases, facts.Unobserved) else of_single_node(leases, now)
     places = {lease.namespace for lease in late}
     readers = [reader for reader in matrix.startup_readers if reader.namespace in places]
-    kept = [operator for operator in matrix.optional_operators if _present(known, operator.key)]
+    kept = [operator for operator in matrix.optional_operators if _keeps_one_replica(operator, known)]
     refused = isinstance(leases, facts.Unobserved) and leases.kind is facts.Kind.FORBIDDEN
     if late or kept:
         # What is wrong stands before what is only slow.
@@ -151,11 +151,9 @@ def _read_at_start(
     return result.advisory(AdvisoryName.TOPOLOGY_READ_AT_START, message, command)
 
 
-def _present(known: facts.Facts, key: str) -> list[facts.SingleNodeSetting]:
-    """The objects that have this setting for one node."""
-    fact = known.operand(key)
-    settings = fact if isinstance(fact, tuple) else (fact,)
-    return [item for item in settings if isinstance(item, facts.SingleNodeSetting) and item.present]
+def _keeps_one_replica(operator: matrices.OptionalOperator, known: facts.Facts) -> bool:
+    kept = known.operand(operator.key)
+    return isinstance(kept, facts.SingleNodeSetting) and kept.present
 
 
 def of_single_node(leases: tuple[facts.Fact[facts.LeaderLease], ...], now: datetime) -> list[facts.LeaderLease]:
@@ -260,7 +258,12 @@ def _single_node_settings(
     """What people set where there is one node (`bindata/single-node-settings.yaml`), in each object that has it."""
     if target.control_plane == Topology.SINGLE_REPLICA:
         return None
-    remaining = [(setting, item) for setting in matrix.single_node_settings for item in _present(known, setting.key)]
+    remaining = []
+    for setting in matrix.single_node_settings:
+        fact = known.operand(setting.key)
+        settings = fact if isinstance(fact, tuple) else (fact,)
+        present = [item for item in settings if isinstance(item, facts.SingleNodeSetting) and item.present]
+        remaining += [(setting, item) for item in present]
     if not remaining:
         return None
     named = "; ".join(

@@ -127,8 +127,8 @@ def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterato
         return
     reason = _SET_OFF_BY_WRITES.get(operator.name)
     if progressing is not None and progressing.status == "True":
-        of_native = all(part.startswith(_NATIVE_PREFIX) for part in progressing.reason.split("::"))
-        of_native = of_native and operator.name == _NATIVE_OPERATOR and known.mutable_topology is False
+        of_native = operator.name == _NATIVE_OPERATOR and known.mutable_topology is False
+        of_native = of_native and all(part.startswith(_NATIVE_PREFIX) for part in progressing.reason.split("::"))
         if progressing.reason == reason or of_native:
             statuses["Progressing"] = "False"
     wrong = {type_: statuses[type_] for type_, wanted in _AT_REST.items() if statuses[type_] != wanted}
