@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import EXTERNAL, AdvisoryName, CheckName, Topology
 from topology_controller import shell
-from topology_controller.checks import advisories, etcd, load_balancer, operands, router
+from topology_controller.checks import advisories, etcd, load_balancer, operands
 from topology_controller.decide import assessment, convergence, records
 from topology_controller.definitions import operands as matrices
 from topology_controller.observe import catalog, facts
@@ -54,7 +54,7 @@ def disruption(
     asked = {spec.check for spec in definition.convergence.checks}
     asking = [group for group in transitions.matrix.groups if group.check in asked]
     target, item = definition.target.pair, simulate.item
-    is_alone = definition.changes_control_plane and router.alone(known)
+    is_alone = definition.changes_control_plane and load_balancer.router_alone(known)
     blocked = "Minor upgrades are blocked from the request until the transition is completed. Patch upgrades are not"
     no_return = "The change of the topology cannot be undone; before it the request can be cancelled at any time"
     return [
@@ -62,7 +62,7 @@ def disruption(
         item("UpgradesBlocked", f"{blocked}: do not start one"),
         item("PointOfNoReturn", no_return),
         _machine_config(known, asking, source, target),
-        *([item(LONE_ROUTER, router.ALONE, router.two_routers())] if is_alone else []),
+        *([item(LONE_ROUTER, load_balancer.ROUTER_ALONE, load_balancer.two_routers())] if is_alone else []),
         *_static_pods(asking, source, target),
         *_replicas(known, asking, source, target, left),
         item("Duration", _duration(known, definition)),
@@ -151,11 +151,11 @@ def _replicas(
 def checklist(known: facts.Facts, definition: model.Definition, source: TopologyPair) -> list[answers.Expected]:
     """What an administrator has to do beforehand, because no check can verify it."""
     items = [_backup(known)]
-    managed = load_balancer.manager(known.infrastructure)
+    by, why = load_balancer.manager(known.infrastructure)
     grows = source.control_plane == Topology.SINGLE_REPLICA and definition.target.control_plane != source.control_plane
-    if managed.by is load_balancer.Manager.OUTSIDE and grows:
+    if by is load_balancer.Manager.OUTSIDE and grows:
         backends = (
-            f"{managed.why}. Yours must point to every control-plane node: API on 6443 (health check /readyz), machine "
+            f"{why}. Yours must point to every control-plane node: API on 6443 (health check /readyz), machine "
             "config server on 22623 (from inside only); ingress on 80 and 443 to every node that runs a router"
         )
         names = "api, api-int and *.apps must resolve to that load balancer"

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_api.types import Advisory, AvailableTransition, Blocker, Check, TopologyPair, TopologyTransition
-    from topology_controller.decide import decision
     from topology_controller.definitions import load, model
 
 _NO_OPERATOR = facts.Unobserved("clusteroperators.config.openshift.io/topology", "not asked", kind=facts.Kind.MISSING)
@@ -57,7 +56,7 @@ class Judgement:
     verdict: Verdict
     message: str
     source: TopologyPair
-    decision: decision.Decision
+    decision: state.Decision
     definition: model.Definition | None = None
     recorded: tuple[tuple[CheckResult, ...], datetime] | None = None
     """The results, where they could not be had live, with the time at which the operator evaluated them."""
@@ -176,7 +175,7 @@ def _decided(
     transitions: load.Transitions,
     target: str | None,
     now: datetime,
-) -> decision.Decision:
+) -> state.Decision:
     asked = dataclasses.replace(known, infrastructure=dataclasses.replace(infrastructure, desired=target))
     if isinstance(known.own_operator, facts.Unobserved) and not known.own_operator.missing:
         # Without its own ClusterOperator the operator decides nothing. A person who may not read that one still wants
@@ -188,7 +187,7 @@ def _decided(
 
 
 def _verdict(
-    known: facts.Facts, infrastructure: facts.Infrastructure, decided: decision.Decision, target: str
+    known: facts.Facts, infrastructure: facts.Infrastructure, decided: state.Decision, target: str
 ) -> tuple[Verdict, str]:
     here = records.pair(infrastructure)
     if decided.disabled is not None:
@@ -212,7 +211,7 @@ def _verdict(
     return Verdict.FULFILLED, f"The cluster is {here} already"
 
 
-def _pending(decided: decision.Decision) -> tuple[Verdict, str]:
+def _pending(decided: state.Decision) -> tuple[Verdict, str]:
     """Blocked where something is known to be in the way; cannot tell where it is only not known that nothing is."""
     failing = [result for result in decided.results if not result.met]
     names = [result.name.value for result in failing]

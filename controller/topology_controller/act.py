@@ -6,27 +6,20 @@ the decision was made from, so that a request that changed, another leader's rec
 into a conflict instead of a mistake. The change asks twice more, right before it is sent: how old is the evidence, and
 how long is the lease still ours? It says how long it may take, because facts grow old on the way, too. Where the lease
 is in another cluster, `guard` asks both clusters before that.
-
-`reconcile` calls it; it knows nothing about why a decision was made.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from topology_api import vocabulary
+from topology_api.types import TopologyTransition
 
-from .decide.decision import EVIDENCE_SECONDS, EXECUTED_SECONDS
-from .observe import catalog, facts
+from .decide.state import EVIDENCE_SECONDS, EXECUTED_SECONDS
+from .kube import client as clients
+from .observe import catalog, facts, live
 from .report import clusteroperator
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from topology_api.types import TopologyTransition
-
-    from .kube import client as clients
-    from .observe import live
 
 Raw = dict[str, Any]
 
@@ -36,7 +29,6 @@ class Voided(Exception):  # noqa: N818 - what became of the attempt; nothing is 
 
     def __init__(self, why: str, age: float | None = None) -> None:
         super().__init__(why)
-        self.why = why
         self.age = age
 
 
@@ -60,11 +52,7 @@ def merge_patch(before: object, after: object) -> Any:
 
 
 class Act:
-    """Every method sends one write and returns what the server made of it.
-
-    `time_left` returns the seconds for which the lease is surely ours. `guard` raises KubeError where nothing may be
-    written; None where the lease is in the cluster that is written to.
-    """
+    """Every method sends one write and returns what the server made of it; `guard` raises where nothing may be sent."""
 
     def __init__(
         self, client: clients.Client, time_left: Callable[[], float], guard: Callable[[], Awaitable[None]] | None = None
@@ -74,10 +62,7 @@ class Act:
         self._guard = guard
 
     async def save(self, infrastructure: facts.Infrastructure, record: TopologyTransition) -> Raw:
-        """Write the record; topology stays.
-
-        Raises KubeError (Conflict: another client wrote in between), RecordDropped, Voided (the lease).
-        """
+        """Write the record; topology stays. Raises KubeError, RecordDropped, Voided (the lease)."""
         await self._ask()
         self._hold_lease()
         return await self._write(infrastructure, record, {})
@@ -85,11 +70,10 @@ class Act:
     async def change(
         self, evidence: live.Evidence | None, infrastructure: facts.Infrastructure, record: TopologyTransition
     ) -> Raw:
-        """Move the topology: the one write that matters.
+        """Move the topology, the one write that matters: before the evidence is 4 s old, or not at all.
 
-        It is executed before the evidence is 4 s old, or not at all. Raises Voided without evidence, when it is older
-        than 2 s, or when the lease has less than one request timeout left, KubeError otherwise; `outcome_unknown`
-        errors must be followed by a live read before anything else is written.
+        Raises Voided without evidence, when it is older than 2 s, or when the lease has less than one request timeout
+        left, KubeError otherwise; after an `outcome_unknown` error nothing is written before a live read.
         """
         target = record.target
         if evidence is None:
@@ -105,15 +89,11 @@ class Act:
         return await self._write(infrastructure, record, moved, executed_within=EXECUTED_SECONDS - age)
 
     async def report(self, own: facts.Fact[facts.OwnOperator], status: Raw) -> Raw | None:
-        """Write ClusterOperator `topology` if it would differ; create it first where it is missing.
-
-        Returns None when nothing had to be written.
-        """
+        """Write ClusterOperator `topology`, created first where it is missing; None when nothing had to be written."""
         if not clusteroperator.differs(status, own):
             return None
         await self._ask()
         self._hold_lease()
-        version: str | None = None
         before: Raw = {}
         if isinstance(own, facts.Unobserved):
             created = await self._client.create(catalog.CLUSTER_OPERATORS, clusteroperator.skeleton())
@@ -123,11 +103,9 @@ class Act:
             self._hold_lease()
         else:
             version, before = own.resource_version, own.status
-        known = {key: before.get(key) for key in status}
+        known, name = {key: before.get(key) for key in status}, vocabulary.CLUSTER_OPERATOR
         body = {"metadata": {"resourceVersion": version}, "status": merge_patch(known, status)}
-        return await self._client.merge_patch(
-            catalog.CLUSTER_OPERATORS, vocabulary.CLUSTER_OPERATOR, body, subresource="status"
-        )
+        return await self._client.merge_patch(catalog.CLUSTER_OPERATORS, name, body, subresource="status")
 
     async def _ask(self) -> None:
         """Ask the guard, before the lease and the evidence are looked at: its answer takes time."""

@@ -1,8 +1,7 @@
-"""Where the files are: the definition of the API, transitions, operands, manifests.
+"""Where the files are: in `bindata/` beside the source folders in a checkout, inside the package in the wheel.
 
-In a checkout they stand in `bindata/` beside the source folders; the wheel carries the same folder inside the package,
-and the image of it what the operator reads: transitions, operands, the page, the flags of run.
-Nothing else in the operator knows which of the two it runs from.
+ The image has what the operator reads: transitions, operands, the page, the flags of run. Nothing else knows which of
+them it runs from.
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ class BindataMissingError(Exception):
 
 
 def root() -> pathlib.Path:
-    """Return the folder that holds transitions/, operands/ and, where there are tools, what these print.
-
-    Raises BindataMissingError when there is none.
-    """
+    """Return the folder that holds transitions/, operands/ and the rest. Raises BindataMissingError."""
     package = pathlib.Path(__file__).resolve().parent
     places = (package / "bindata", package.parent.parent / "bindata")
     for place in places:

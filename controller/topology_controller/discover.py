@@ -1,55 +1,41 @@
 """What is read now and then while only the idle objects are watched.
 
-Some questions cannot be answered by the idle watches and are not worth a watch: what could be asked for now
-(`decide.admission`), what of a completed transition a person still has to do (`checks.advisories`), around an upgrade,
-which of two versions runs, and, while the gate of the native controller is on, whether its process lives and which
-request the API would take (`decide.applicability`). Each is answered by one read per kind, at start, when something
-changes that the answer depends on, hourly, and when a reader looks (`wanted`), at most once a minute. Settings for one
-node are read likewise while the cluster converges, and Leases once its machines have restarted. `reconcile` asks, and
-keeps the answers in its `LeaderState`; nothing here writes.
+What could be asked for now (`decide.admission`), what of a completed transition a person still has to do
+(`checks.advisories`), around an upgrade, which of two versions runs, and, while the gate of the native controller is
+on, whether its process lives and which request the API would take (`decide.applicability`). Each is answered by one
+read per kind, at start, when something changes that the answer depends on, hourly, and when a reader looks (`wanted`),
+at most once a minute. Settings for one node are read likewise while the cluster converges, and Leases once its machines
+have restarted. `reconcile` asks, and keeps the answers in its `LeaderState`; nothing here writes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from topology_api.types import TopologyTransition
+from topology_api.types import Advisory, AvailableTransition, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, Phase
 
 from .checks import advisories, load_balancer
 from .decide import admission, applicability, records
+from .definitions import load
+from .definitions import operands as matrices
+from .kube import client as clients
 from .observe import catalog, facts, live
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from topology_api.types import Advisory, AvailableTransition
-
-    from .definitions import load
-    from .definitions import operands as matrices
-    from .kube import client as clients
-    from .observe import members
+    from .observe import members  # memory that most clusters need not spend
 
 PERIOD = 3600.0
 RETRY = 30.0
-SOONEST = 60.0
-"""Seconds between two looks that are made for a reader."""
+SOONEST = 60.0  # seconds between two looks that are made for a reader
 _UNANSWERED = 600.0
 """Seconds until settings are read again of which some were not answered, and Leases while one is left."""
-_SILENT = 180.0
-"""Seconds between two looks for a native controller that shows no sign of life."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a look has found. `advisories` is None when nothing is left to be looked at, or it could not be read."""
-
-    available: tuple[AvailableTransition, ...]
-    advisories: tuple[Advisory, ...] | None = None
+_SILENT = 180.0  # seconds between two looks for a native controller that shows no sign of life
 
 
 class Discoverer:
@@ -95,8 +81,10 @@ class Discoverer:
             self._due = min(self._due, soon)
         return max(soon, self._due) - now
 
-    async def look(self, known: facts.Facts, infrastructure: facts.Infrastructure) -> Found | None:
-        """Read everything and answer, None when Infrastructure could not be read."""
+    async def look(
+        self, known: facts.Facts, infrastructure: facts.Infrastructure
+    ) -> tuple[tuple[AvailableTransition, ...], tuple[Advisory, ...] | None] | None:
+        """What is available, and what is left to do (None: nothing, or not known); None without Infrastructure."""
         self._tried = _now()
         left = _left(infrastructure, again=self._place == _place(known))
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
@@ -111,12 +99,17 @@ class Discoverer:
         self._due = _now() + PERIOD
         self._empty = not available and left is None
         if left is None:
-            return Found(available, _told_again(evidence.facts, infrastructure))
+            # What is to be done again, by what is read anyway: a node may have joined, or been replaced.
+            record, nodes = _arrived(infrastructure), evidence.facts.control_plane_nodes
+            if record is None or record.target is None or isinstance(nodes, facts.Unobserved):
+                return available, None
+            advisory = load_balancer.unconfirmed(evidence.facts, record.target, record)
+            return available, () if advisory is None else (advisory,)
         # What could not be read is not done for that.
         if left.target is None or any(_unanswered(source, source.of(evidence.facts)) for source in sources):
-            return Found(available)
+            return available, None
         matrix = self._transitions.matrix
-        return Found(available, advisories.advise(evidence.facts, left.target, matrix, left, self._now()))
+        return available, advisories.advise(evidence.facts, left.target, matrix, left, self._now())
 
     async def with_version(self, known: facts.Facts) -> facts.Facts:
         """The same facts, with ClusterVersion where only that tells whether the native controller is in charge."""
@@ -132,11 +125,10 @@ class Discoverer:
 
     async def with_native(self, known: facts.Facts) -> facts.Facts:
         """The same facts, with the Lease of the native controller and the served definition while its gate is on."""
-        native = self._native
-        if not applicability.gate(known):
+        native, here = self._native, known.infrastructure
+        if known.mutable_topology is not True:
             self._native = _Native()
             return known
-        here = known.infrastructure
         request = () if isinstance(here, facts.Unobserved) else (here.desired, here.native_desired, here.control_plane)
         about = (known.native_controller, request)
         if about != native.about or _is_due(native.due):
@@ -151,9 +143,8 @@ class Discoverer:
 
     async def with_settings(self, known: facts.Facts) -> facts.Facts:
         """The same facts, with the settings for one node while the cluster converges. What is not answered stays."""
-        here = known.infrastructure
-        record = None if isinstance(here, facts.Unobserved) else here.record
-        if not isinstance(record, TopologyTransition) or record.phase is not Phase.CONVERGING:
+        record = records.stored(known.infrastructure)
+        if record is None or record.phase is not Phase.CONVERGING:
             self._settings, self._settings_due = {}, None
             await self._look_for_leases(record)
             return known
@@ -167,18 +158,17 @@ class Discoverer:
         known = dataclasses.replace(known, operands={**known.operands, **self._settings})
         return await self._with_leases(known, record)
 
-    async def _look_for_leases(self, record: object) -> None:
+    async def _look_for_leases(self, record: TopologyTransition | None) -> None:
         """List Leases while the record advises about some, and let all be looked at once none is left."""
-        advised = record.advisories if isinstance(record, TopologyTransition) else ()
+        advised = () if record is None else record.advisories
         if all(advisory.name != AdvisoryName.TOPOLOGY_READ_AT_START for advisory in advised):
             self._leases_due = None
             return
-        now = _now()
-        if self._leases_due is None:
+        now, due = _now(), self._leases_due
+        if due is None or _is_due(due):
             self._leases_due = now + _UNANSWERED
-        if not _is_due(self._leases_due):
+        if due is None or not _is_due(due):
             return
-        self._leases_due = now + _UNANSWERED
         leases = await live.read(self._client, catalog.Sources.leader_leases)
         if isinstance(leases, tuple) and not advisories.of_single_node(leases, self._now()):
             # What is left then is no Lease, and looked at hourly.
@@ -264,39 +254,21 @@ def _left(infrastructure: facts.Infrastructure, *, again: bool) -> TopologyTrans
 
 def _arrived(infrastructure: facts.Infrastructure) -> TopologyTransition | None:
     """The record of the transition that has led to where the cluster is, None where none has."""
-    record = infrastructure.record
-    if not isinstance(record, TopologyTransition):
-        return None
-    if record.phase is Phase.COMPLETED:
+    record = records.stored(infrastructure)
+    if record is None or record.phase is Phase.COMPLETED:
         return record
     last = record.last_transition
     if last is None or last.target != records.pair(infrastructure):
         return None
-    head = {"source": last.source, "target": last.target, "admitted_time": last.admitted_time}
-    return record.model_copy(update=head)
-
-
-def _told_again(known: facts.Facts, infrastructure: facts.Infrastructure) -> tuple[Advisory, ...] | None:
-    """What is to be done again, by what is read anyway: a node may have joined, or been replaced. None: not known."""
-    record = _arrived(infrastructure)
-    if record is None or record.target is None or isinstance(known.control_plane_nodes, facts.Unobserved):
-        return None
-    advisory = load_balancer.unconfirmed(known, record.target, record)
-    return () if advisory is None else (advisory,)
+    return records.updated(record, source=last.source, target=last.target, admitted_time=last.admitted_time)
 
 
 def _place(known: facts.Facts) -> tuple[object, ...]:
-    infrastructure, own = known.infrastructure, known.own_operator
-    if isinstance(infrastructure, facts.Unobserved):
+    here, own = known.infrastructure, known.own_operator
+    if isinstance(here, facts.Unobserved):
         return ()
-    return (
-        infrastructure.generation,
-        infrastructure.control_plane,
-        infrastructure.infrastructure,
-        infrastructure.platform,
-        infrastructure.load_balancer,
-        None if isinstance(own, facts.Unobserved) else own.backends,
-    )
+    backends = None if isinstance(own, facts.Unobserved) else own.backends
+    return here.generation, here.control_plane, here.infrastructure, here.platform, here.load_balancer, backends
 
 
 def _unanswered(source: catalog.Source, fact: object) -> bool:
@@ -306,12 +278,12 @@ def _unanswered(source: catalog.Source, fact: object) -> bool:
     return source.watched is not catalog.Watched.NEVER or fact.kind is facts.Kind.UNANSWERED
 
 
-def _remaining(matrix: matrices.Matrix) -> tuple[catalog.Source, ...]:
-    return (*catalog.single_node_settings(matrix), *catalog.optional_operators(matrix))
-
-
 def _advised(transitions: load.Transitions) -> tuple[catalog.Source, ...]:
     registry = transitions.matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
     manager = None if registry is None or registry.managed_by is None else registry.managed_by.key
     operands = [source for source in catalog.operands(transitions) if source.key == manager]
     return (catalog.Sources.ingress_controller, catalog.Sources.dnsmasq, *operands)
+
+
+def _remaining(matrix: matrices.Matrix) -> tuple[catalog.Source, ...]:
+    return (*catalog.single_node_settings(matrix), *catalog.optional_operators(matrix))

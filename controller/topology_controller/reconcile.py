@@ -1,11 +1,9 @@
 """The loop: wake up, look at the facts, decide, act, report, and say when to look again.
 
-There is one thing to reconcile, so there is one worker. It is woken by a fact that changed, by the time that the last
-decision asked for, or by a failure that is worth another try. Each pass is `observe` → `decide` → `act`; a conflict
-means that another client wrote, and the pass begins again from a live read, at once. A write whose outcome is not known
-is followed by a live read before anything else is written.
-
-What this leader remembers between two passes is its `LeaderState`; everything else is read back from the API.
+One worker is woken by a fact that changed, by the time that the last decision asked for, or by a failure that is worth
+another try. Each pass is `observe` → `decide` → `act`; a conflict means that another client wrote, and the pass begins
+again from a live read, at once. A write whose outcome is not known is followed by a live read before anything else is
+written. What this leader remembers between two passes is its `LeaderState`; all else is read back from the API.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import asyncio
 import dataclasses
 import logging
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -22,33 +21,26 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 
 from . import act, discover
-from .decide import cadence, leader, phases
+from .decide import cadence, leader, phases, records
 from .decide import state as states
-from .decide.decision import Step
+from .decide.state import Decision, EventSpec, Step
+from .definitions import load, model
+from .definitions import settings as configured
+from .kube import client as clients
 from .kube import errors
+from .kube import queue as queues
 from .observe import catalog, facts, live
-from .report import clusteroperator, events, log
+from .observe import watches as watching
+from .report import clusteroperator, events, log, view
+from .report import metrics as measuring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .decide.decision import Decision, EventSpec
-    from .definitions import load, model
-    from .definitions import settings as configured
-    from .kube import client as clients
-    from .kube import queue as queues
-    from .observe import members
-    from .observe import watches as watching
-    from .report import metrics as measuring
-    from .report import view
+    from .observe import members  # memory that most clusters need not spend
 
 _LOG = logging.getLogger(__name__)
 _CONFLICTS = 20
-_MIN_RETRY = 1.0
-"""Seconds. A change may cut the delay after a failure short, but not turn it into a hot loop."""
-_UNSEEN = 1.0
-"""Seconds. News that waited for longer were not looked at one by one: what lay between them was not seen."""
-_DISCOVER_AGAIN = 30.0
+_MIN_RETRY = 1.0  # seconds. A change may cut the delay after a failure short, but not turn it into a hot loop
+_UNSEEN = 1.0  # seconds. News that waited for longer were not looked at one by one: what lay between them was not seen
 
 
 def utcnow() -> datetime:
@@ -70,8 +62,7 @@ class Dependencies:
     version: str
     namespace: str
     settle_seconds: int | None = None
-    etcd: members.Members | None = None
-    """The way to etcd itself, where the administrator has given one."""
+    etcd: members.Members | None = None  # the way to etcd itself, where the administrator has given one
     configuration: configured.Current | None = None
     """The configuration in force, where a file may say something else than the definitions."""
     on_topology: Callable[[str], None] = lambda _: None
@@ -91,10 +82,8 @@ class Reconciler:
             since=self._now(), next_attempt=_new_attempt(), settle_seconds=deps.settle_seconds, unsure=True
         )
         self._conflicts = 0
-        self._dropped = False
-        """Did the server answer the last write of the record without the record?"""
-        self._fresh = False
-        """Was this decision made from a live read of what is written?"""
+        self._dropped = False  # did the server answer the last write of the record without the record?
+        self._fresh = False  # was this decision made from a live read of what is written?
         self._watching = False
         self._wanted_at = 0.0
         self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, deps.now)
@@ -147,10 +136,8 @@ class Reconciler:
                 # All is about to be read anew, and this term ends: what is known may never have happened.
                 return
             missed |= watches.looked() >= _UNSEEN
-            known = await self._with_definition()
-            known = await self._discoverer.with_version(known)
-            known = await self._discoverer.with_native(known)
-            known = await self._discoverer.with_settings(known)
+            known = await self._discoverer.with_version(await self._with_definition())
+            known = await self._discoverer.with_settings(await self._discoverer.with_native(known))
             decision = self._decide(known, missed=missed)
             missed = False
             await self._switch_watches(decision)
@@ -166,10 +153,8 @@ class Reconciler:
             except errors.KubeError as error:
                 await self._failed(known, error)
                 raise
-            except act.RecordDropped:
-                self._dropped = True
-                self._state = dataclasses.replace(self._state, unsure=True)
-            except act.Unread:
+            except (act.RecordDropped, act.Unread) as error:
+                self._dropped |= isinstance(error, act.RecordDropped)
                 self._state = dataclasses.replace(self._state, unsure=True)
             else:
                 self._conflicts = 0
@@ -223,10 +208,8 @@ class Reconciler:
         if current.transitions is not self._transitions:
             self._transitions = current.transitions
             self._discoverer.use(current.transitions)
-        self._state = dataclasses.replace(
-            self._state,
-            misconfigured=states.Misconfigured(current.trouble, current.unknown) if current.trouble else None,
-        )
+        misconfigured = states.Misconfigured(current.trouble, current.unknown) if current.trouble else None
+        self._state = dataclasses.replace(self._state, misconfigured=misconfigured)
 
     def _decide(self, known: facts.Facts, *, missed: bool = False) -> Decision:
         """Decide, with what this leader remembers brought up to date."""
@@ -329,7 +312,7 @@ class Reconciler:
 
     def _queue_events(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
         """Keep the events of a decision: named after its record, or after the one that it leaves alone."""
-        kept, happened = _stored(infrastructure), decision.happened
+        kept, happened = records.stored(infrastructure), decision.happened
         # It may have been dropped meanwhile: then it is the one that was rebuilt.
         standing = kept or decision.record
         if standing is not None:
@@ -361,7 +344,7 @@ class Reconciler:
             raw = await self._deps.act.save(infrastructure, record)
             _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **log.about(record)})
         self._deps.watches.apply(catalog.Sources.infrastructure, raw)
-        stored, now = _stored(infrastructure), self._now()
+        stored, now = records.stored(infrastructure), self._now()
         # After newer answers and texts alone, the same would be decided from what was written.
         if stored is None or cadence.has_happened(record, stored):
             self._deps.queue.add()
@@ -370,18 +353,16 @@ class Reconciler:
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
         # A change may lie between the facts and this write; only our own object matters here.
-        own = self._deps.watches.fact(catalog.Sources.own_operator)
+        deps, own = self._deps, self._deps.watches.fact(catalog.Sources.own_operator)
         if isinstance(own, facts.Unobserved) and not own.missing:
             own = known.own_operator
-        wanted = clusteroperator.status(
-            decision, own, now=self._now(), version=self._deps.version, namespace=self._deps.namespace
-        )
+        wanted = clusteroperator.status(decision, own, now=self._now(), version=deps.version, namespace=deps.namespace)
         if not clusteroperator.differs(wanted, own):
             return
         news = clusteroperator.news(wanted, own)
         # Readers compare the record with what stands here: with the one the other is written, at once.
         if not (news or Step.SAVE in decision.steps):
-            if cadence.contradicts(decision.record, _stored(known.infrastructure)):
+            if cadence.contradicts(decision.record, records.stored(known.infrastructure)):
                 return
             if (wait := cadence.text_in(self._state, self._now())) is not None:
                 self._deps.queue.add_after(wait)
@@ -394,10 +375,8 @@ class Reconciler:
             self._state = leader.reported(self._state, self._now(), news=news)
 
     def _hold_history(self) -> None:
-        """Raises Unread where the server was away, and what is known was not read since.
-
-        A plain restore gives versions out a second time: the one that guards a write may be that of another state.
-        """
+        """Raises Unread where the server was away, and what is known was not read since."""
+        # A plain restore gives versions out a second time: the one that guards a write may be that of another state.
         if not self._fresh and self._deps.watches.unsure():
             raise act.Unread("the API server was away, and nothing was read live since")
 
@@ -418,11 +397,9 @@ class Reconciler:
         return evidence
 
     def _decide_live(self, evidence: live.Evidence, led: Decision) -> Decision:
-        """Decide from the last reads, to which `led` has led.
-
-        Where they lead neither to the change nor back to the same admission, the watches are behind: from these alone
-        the next decision would be `led` again.
-        """
+        """Decide from the last reads, to which `led` has led."""
+        # Where they lead neither to the change nor back to the same admission, the watches are behind: from these alone
+        # the next decision would be `led` again.
         decision, now = self._decide(evidence.facts), self._now()
         if Step.CHANGE in decision.steps:
             return decision
@@ -456,16 +433,10 @@ class Reconciler:
             return
         answer = await self._discoverer.look(known, infrastructure)
         if answer is None:
-            self._deps.queue.add_after(_DISCOVER_AGAIN)
+            self._deps.queue.add_after(discover.RETRY)
             return
-        self._state = dataclasses.replace(self._state, available=answer.available, advisories=answer.advisories)
+        self._state = dataclasses.replace(self._state, available=answer[0], advisories=answer[1])
         self._deps.queue.add()
-
-
-def _stored(infrastructure: facts.Fact[facts.Infrastructure]) -> TopologyTransition | None:
-    """The record as it was seen last, None when there is none or it cannot be read."""
-    record = infrastructure.record if isinstance(infrastructure, facts.Infrastructure) else None
-    return record if isinstance(record, TopologyTransition) else None
 
 
 def _lacks(installed: facts.Fact[facts.Installed]) -> bool:

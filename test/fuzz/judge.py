@@ -26,7 +26,7 @@ from . import world as worlds
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topology_controller.decide.decision import Decision
+    from topology_controller.decide.state import Decision
     from topology_controller.definitions import model
     from topology_controller.kube import resource
 

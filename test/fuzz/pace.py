@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from topology_controller.decide.decision import Decision
+    from topology_controller.decide.state import Decision
 
     from .server import Raw
 

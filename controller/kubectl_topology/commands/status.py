@@ -15,7 +15,7 @@ from topology_controller.checks import advisories, catalog
 from topology_controller.checks.result import ConvergenceContext
 from topology_controller.decide import applicability, records
 from topology_controller.observe import facts
-from topology_controller.report import evidence, view
+from topology_controller.report import state, view
 
 from .. import answers, cluster, errors, optional, progress, sections, simulate
 from . import show
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from topology_api.types import AvailableTransition
     from topology_controller.checks.result import CheckResult
     from topology_controller.definitions import load, model
-    from topology_controller.report import state
 
 NOT_NOW = "Looked at while a transition is under way"
 
@@ -57,10 +56,10 @@ def answer(
     nodes: state.Nodes = {"items": [], "said": NOT_NOW}
     etcd: state.Members = {"items": [], "said": NOT_NOW}
     if record is not None and record.phase is Phase.CONVERGING and shown["disabled"] is None:
-        operands = evidence.operands(results, definition, transitions.matrix)
+        operands = state.operands(results, definition, transitions.matrix)
     if known.control_plane_nodes is not facts.NOT_READ:
-        nodes = evidence.nodes(known, results, leads=True)
-        etcd = evidence.members(known, stage, leads=True)
+        nodes = state.nodes(known, results, leads=True)
+        etcd = state.members(known, stage, leads=True)
     every: dict[str, Any] = {
         **shown,
         **sections.judged(snapshot, "TopologyStatus"),

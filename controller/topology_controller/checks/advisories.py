@@ -1,37 +1,27 @@
 """Advisories: what no operator fixes by itself, with the command that does.
 
-A number that an administrator or the installer has fixed, a file left behind, an operator that looked only when it
-started. Each is shown as early as it is known, before the change too, and disappears when it is fixed. What cannot be
-read gives no advisory: it is no evidence. `decide` keeps them in the record, and checks that depend on one name it.
+Each is shown as early as it is known, before the change too, and disappears when it is fixed. What cannot be read gives
+no advisory: it is no evidence. `decide` keeps them in the record, and checks that depend on one name it.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 from topology_api import types, vocabulary
+from topology_api.types import Advisory, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
 
 from .. import shell
+from ..definitions import operands as matrices
 from ..observe import facts
 from . import load_balancer, machines, operands, result
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import Advisory, TopologyPair, TopologyTransition
-
-    from ..definitions import operands as matrices
-
 DNSMASQ = "50-master-dnsmasq-configuration"
-SKEW = timedelta(minutes=5)
-"""How far ahead of our clock a backup may claim to be; further, it says nothing."""
-_REGISTRIES = 2
-"""What the registry operator writes where storage is shared (pkg/storage/storage.go)."""
-LEASES_ROLE = f"{vocabulary.OPERATOR_NAME}-leases"
-"""ClusterRole of this operator that may be left out."""
+SKEW = timedelta(minutes=5)  # how far ahead of our clock a backup may claim to be; further, it says nothing
+_REGISTRIES = 2  # what the registry operator writes where storage is shared (pkg/storage/storage.go)
+LEASES_ROLE = f"{vocabulary.OPERATOR_NAME}-leases"  # ClusterRole of this operator that may be left out
 _SINGLE_NODE_LEASE = 270
 """Seconds of a Lease whose holder was started on a single node (library-go pkg/config/leaderelection); else 137."""
 _TAKEOVER = timedelta(seconds=330)
@@ -48,16 +38,9 @@ _HOSTED = "HyperShift wrote it when the cluster was made, and does not change it
 
 
 def advise(
-    known: facts.Facts,
-    target: TopologyPair,
-    matrix: matrices.Matrix,
-    record: TopologyTransition | None,
-    now: datetime,
+    known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix, record: TopologyTransition | None, now: datetime
 ) -> tuple[Advisory, ...]:
-    """Everything that an administrator should do on the way to `target`, or after it, in the order of `AdvisoryName`.
-
-    What a convergence check waits for comes first. `record` says whether and when the topology changed.
-    """
+    """All that an administrator should do on the way to `target` or after it: what a check waits for comes first."""
     changed = record.admitted_time if record is not None else None
     advisories = (
         _router_pinned(known, target, matrix),
@@ -81,18 +64,18 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
         return None
     for operand in group.operands:
         routers, count = known.operand(operand.key), operands.at(operand, group.topology(target))
-        if not isinstance(routers, facts.IngressController) or isinstance(count, facts.Unobserved):
+        asks = routers.wanted_replicas if isinstance(routers, facts.IngressController) else None
+        if asks is None or isinstance(count, facts.Unobserved) or asks >= count:
             continue
-        if routers.wanted_replicas is not None and routers.wanted_replicas < count:
-            place, body = (operand.namespace, operand.name), f'{{"spec":{{"replicas":{count}}}}}'
-            waits = f"{CheckName.ROUTER_REPLICAS} waits until it is changed"
-            return result.advisory(
-                AdvisoryName.ROUTER_REPLICAS_PINNED,
-                f"{operand.kind} {operand.namespace}/{operand.name} has spec.replicas set to "
-                f"{routers.wanted_replicas}, so the ingress operator will not scale it to the "
-                f"{count} that {target} implies. {_HOSTED if target.control_plane == vocabulary.EXTERNAL else waits}",
-                shell.command("oc -n {} patch ingresscontroller {} --type merge -p {}", *place, body),
-            )
+        place, body = (operand.namespace, operand.name), f'{{"spec":{{"replicas":{count}}}}}'
+        waits = f"{CheckName.ROUTER_REPLICAS} waits until it is changed"
+        return result.advisory(
+            AdvisoryName.ROUTER_REPLICAS_PINNED,
+            f"{operand.kind} {operand.namespace}/{operand.name} has spec.replicas set to {asks}, so the ingress "
+            f"operator will not scale it to the {count} that {target} implies. "
+            f"{_HOSTED if target.control_plane == vocabulary.EXTERNAL else waits}",
+            shell.command("oc -n {} patch ingresscontroller {} --type merge -p {}", *place, body),
+        )
     return None
 
 
@@ -114,12 +97,12 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
     group = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
     if group is None or group.managed_by is None or operands.absence(known, group) is not None:
         return None
-    registry = known.operand(group.managed_by.key)
+    key, body = group.managed_by.key, f'{{"spec":{{"replicas":{_REGISTRIES}}}}}'
+    registry = known.operand(key)
     if target.infrastructure == Topology.SINGLE_REPLICA or not isinstance(registry, facts.Managed):
         return None
     if registry.state != "Managed" or registry.replicas is None or registry.replicas >= _REGISTRIES:
         return None
-    key, body = group.managed_by.key, f'{{"spec":{{"replicas":{_REGISTRIES}}}}}'
     follows = "The number follows no topology on this platform, so nothing waits for it"
     return result.advisory(
         AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
@@ -146,27 +129,26 @@ def _read_at_start(
     if late or kept:
         # What is wrong stands before what is only slow.
         names = [*(operator.deployment for operator in kept), *(f"{lease.namespace}/{lease.name}" for lease in late)]
-        takeover = (
-            f"a Lease of {_SINGLE_NODE_LEASE} s lets a takeover take up to {_TAKEOVER.seconds} s instead of 163 s"
-        )
+        longest = f"up to {_TAKEOVER.seconds} s instead of 163 s"
+        takeover = f"a Lease of {_SINGLE_NODE_LEASE} s lets a takeover take {longest}"
         details = [f"{operator.deployment}: {operator.matters}" for operator in kept]
         details += [*([takeover] if late else []), *(f"{reader.operator}: {reader.matters}" for reader in readers)]
         details += [f"others are not known, because Leases may not be listed (ClusterRole {LEASES_ROLE})"] * refused
         cures = [operator.cure((operator.keeps or "").partition("/")[0]) for operator in kept]
-        return result.advisory(
-            AdvisoryName.TOPOLOGY_READ_AT_START,
-            f"{result.listed(names)}: not started since the topology changed. Until then: {'; '.join(details)}",
-            _one_after_the_other([*cures, *(_restart(lease, known) for lease in late)]),
+        command = _one_after_the_other([*cures, *(_restart(lease, known) for lease in late)])
+        message = f"{result.listed(names)}: not started since the topology changed. Until then: {'; '.join(details)}"
+    elif refused:
+        command = (
+            "oc get leases -A -o custom-columns="
+            "NS:.metadata.namespace,NAME:.metadata.name,HOLDER:.spec.holderIdentity,SECONDS:.spec.leaseDurationSeconds"
         )
-    if not refused:
+        message = (
+            "Which operators still go by the old topology is not known: this operator may not list Leases (ClusterRole "
+            f"{LEASES_ROLE}). Start those again that hold one of {_SINGLE_NODE_LEASE} s"
+        )
+    else:
         return None
-    return result.advisory(
-        AdvisoryName.TOPOLOGY_READ_AT_START,
-        "Which operators still go by the old topology is not known: this operator may not list Leases (ClusterRole "
-        f"{LEASES_ROLE}). Start those again that hold one of {_SINGLE_NODE_LEASE} s",
-        "oc get leases -A -o custom-columns="
-        "NS:.metadata.namespace,NAME:.metadata.name,HOLDER:.spec.holderIdentity,SECONDS:.spec.leaseDurationSeconds",
-    )
+    return result.advisory(AdvisoryName.TOPOLOGY_READ_AT_START, message, command)
 
 
 def _keeps_one_replica(operator: matrices.OptionalOperator, known: facts.Facts) -> bool:
@@ -299,10 +281,10 @@ def _single_node_settings(
 
 def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory | None:
     """An image-based install is never inferred. After the change the label is of no use any more."""
-    infrastructure = known.infrastructure
-    if not isinstance(known.lifecycle_agent, facts.Present) or isinstance(infrastructure, facts.Unobserved):
+    here = known.infrastructure
+    if isinstance(here, facts.Unobserved) or here.image_based_install or changed is not None:
         return None
-    if infrastructure.image_based_install or changed is not None:
+    if not isinstance(known.lifecycle_agent, facts.Present):
         return None
     return result.advisory(
         AdvisoryName.LIFECYCLE_AGENT_PRESENT,

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from datetime import datetime
 
-from topology_api.vocabulary import CheckName
+from topology_api.vocabulary import CheckName, Stage
 
-from ..definitions import registry
-from . import etcd, load_balancer, machine_config, machines, nodes, operands, operators, router
-from .result import CheckContext, ConvergenceContext
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from topology_api.vocabulary import Stage
-
-    from ..definitions import model
-    from ..observe import facts
-    from .result import CheckResult
+from ..definitions import model, registry
+from ..observe import facts
+from . import etcd, load_balancer, machine_config, machines, nodes, operands, operators
+from .result import CheckContext, CheckResult, ConvergenceContext
 
 CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.CLUSTER_OPERATORS_STABLE: operators.stable,
@@ -34,7 +26,7 @@ CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.ETCD_SCALING_SAFE: etcd.scaling_safe,
     CheckName.ETCD_MEMBERS_DIRECT: etcd.members_direct,
     CheckName.LOAD_BALANCER_BACKENDS: load_balancer.backends,
-    CheckName.ROUTER_SURVIVES_DRAINS: router.survives_drains,
+    CheckName.ROUTER_SURVIVES_DRAINS: load_balancer.router_survives_drains,
     CheckName.MACHINE_CONFIG_POOLS_READY: machine_config.pools_ready,
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: machine_config.controller_observed,
     **dict.fromkeys(registry.OPERAND_CHECKS, operands.followed),

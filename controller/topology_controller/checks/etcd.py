@@ -1,26 +1,20 @@
 """etcd: are there enough voters, are they healthy, is who says so alive, and what do the members themselves say?
 
-Three voters before the change is the promise that everything else serves: with HighlyAvailable the etcd operator scales
-only with a healthy quorum, so a topology that changes early can never get one (cluster-etcd-operator
-pkg/operator/ceohelpers/bootstrap.go). Most checks go by what that operator says; `members_direct` asks the members,
-where the administrator has given certificates for it.
+With HighlyAvailable the etcd operator scales only with a healthy quorum, so a topology that changes before there are
+three voters can never get one (cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go). Most checks go by what that
+operator says; `members_direct` asks the members, where the administrator has given certificates for it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from .. import shell
 from ..observe import facts, fields
 from . import machines, result
-from .result import Count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Count
 
 ENDPOINTS = "configmaps/etcd-endpoints in namespace openshift-etcd"
 _LOOK = "oc -n openshift-etcd get configmap etcd-endpoints -o yaml"
@@ -38,13 +32,11 @@ _LONGEST = 160
 
 @facts.once
 def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
-    """Voters by member id with their address, or why they are not known.
-
-    The etcd operator keys the ConfigMap by hexadecimal member id. When it could not list members it writes every
-    control-plane node keyed by node name instead, which looks like three voters; so a key that equals a node name is
-    tested first (`cafe` is both), and neither that nor any other key proves anything. Source: cluster-etcd-operator
-    pkg/operator/etcdendpointscontroller/etcdendpointscontroller.go (release-4.22; by node name since release-4.21).
-    """
+    """Voters by member id with their address, or why they are not known."""
+    # The etcd operator keys the ConfigMap by hexadecimal member id. When it could not list members it writes every
+    # control-plane node keyed by node name instead, which looks like three voters; so a key that equals a node name is
+    # tested first (`cafe` is both), and neither that nor any other key proves anything. Source: cluster-etcd-operator
+    # pkg/operator/etcdendpointscontroller/etcdendpointscontroller.go (release-4.22; by node name since release-4.21).
     endpoints = known.etcd_endpoints
     if isinstance(endpoints, facts.Unobserved):
         return endpoints
@@ -56,9 +48,8 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
     voters: dict[str, str] = {}
     for key, value in endpoints.entries:
         if key in names:
-            return facts.Unobserved(
-                ENDPOINTS, f"key {key} is a node name: the etcd operator could not list the members"
-            )
+            why = f"key {key} is a node name: the etcd operator could not list the members"
+            return facts.Unobserved(ENDPOINTS, why)
         if not _MEMBER_ID.match(key):
             return facts.Unobserved(ENDPOINTS, f"key {key} is not a member id")
         address = fields.address(value)
@@ -216,9 +207,8 @@ def _without_quorum(answers: facts.EtcdMembers) -> tuple[list[str], list[str]]:
     silent = [f"{silence.endpoint}: {silence.why}" for silence in answers.silences]
     if leaderless := [voice.endpoint for voice in answers.voices if voice.leader is None]:
         return [f"etcd has no quorum: {result.listed(leaderless)} knows of no leader", *silent], []
-    waiting = [
-        f"{voice.endpoint} gave no member list through the quorum: {voice.unconfirmed}" for voice in answers.voices
-    ]
+    none = "gave no member list through the quorum"
+    waiting = [f"{voice.endpoint} {none}: {voice.unconfirmed}" for voice in answers.voices]
     return [], waiting + silent or ["none of the members has answered"]
 
 

@@ -1,30 +1,30 @@
-"""What stands before the nodes: does the load balancer lead to each of them?
+"""What stands before the nodes: does the load balancer lead to each of them, and does the router survive their drains?
 
 A cluster that keeps the address of its API itself follows its nodes. Everywhere else a load balancer and names lead to
 it that nothing inside can look at, and after a single node has grown they usually still lead to that node. So an
-administrator confirms it, with the addresses and not with a yes: a node that comes later is not among them. The
-advisory asks for the confirmation, and the check, where it is asked, waits for it.
+administrator confirms it, with the addresses and not with a yes: a node that comes later is not among them.
+
+A single node is installed with an explicit `spec.replicas` of 1 for its router and no budget, and is never drained; the
+nodes of a larger control plane are, within half a minute of the change (machine-config-operator, release-4.21). Whether
+there are two routers after the change is `operands`' question.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topology_api import types, vocabulary
+from topology_api.types import Advisory, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
 from .. import shell
 from ..observe import facts
 from . import result
-from .result import Count, Finding
+from .result import CheckContext, CheckResult, Count, Finding
 
-if TYPE_CHECKING:
-    from topology_api.types import Advisory, TopologyPair, TopologyTransition
-
-    from .result import CheckContext, CheckResult
-
+_MET, _UNMET = CheckStatus.MET, CheckStatus.UNMET
 _NONE_OF_ITS_OWN = frozenset({"None", "External"})
 _MAY_MANAGE = frozenset({"BareMetal", "Nutanix", "OpenStack", "VSphere"})
 _USER, _CLUSTER = "UserManaged", "OpenShiftManagedDefault"
@@ -41,6 +41,15 @@ _TO_DO_BY_HAND = (
 )
 _COMMAND_LIMIT: Final = min(types.MESSAGE_LIMIT, facts.Backends.LONGEST)
 _LONGEST_QUOTE: Final = 40
+_ROUTER, _ROUTERS = "IngressController default", 2
+_DRAIN = vocabulary.ROUTER_DRAIN_ANNOTATION
+ROUTER_ALONE = (
+    "The drains that follow the change evict the only router, and ingress is gone for about half a minute each time, "
+    "unless there are two before"
+)
+"""What stands before `two_routers`."""
+ROUTER_BRIEFLY = "The drains that follow the change interrupt ingress, unless there are two routers before"
+"""The same in a condition, beside all else."""
 
 
 class Manager(Enum):
@@ -52,22 +61,12 @@ class Manager(Enum):
     NOT_ASKED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Managed:
-    """Who manages it, and how that is known."""
-
-    by: Manager
-    why: str
-
-
-def manager(infrastructure: facts.Fact[facts.Infrastructure]) -> Managed:
-    """Who manages the load balancer of the control plane. Never the cluster unless it says where it keeps its API.
-
-    On vSphere no address means that the user has provided the infrastructure. Source: openshift/api
-    config/v1/types_infrastructure.go (PlatformLoadBalancerType), openshift/origin pkg/monitortests/.../onpremhaproxy.
-    """
+def manager(infrastructure: facts.Fact[facts.Infrastructure]) -> tuple[Manager, str]:
+    """Who manages the load balancer, and how that is known. Never the cluster unless it says where it keeps its API."""
+    # On vSphere no address means that the user has provided the infrastructure. Source: openshift/api
+    # config/v1/types_infrastructure.go (PlatformLoadBalancerType), openshift/origin pkg/monitortests/.../onpremhaproxy.
     if isinstance(infrastructure, facts.Unobserved):
-        return Managed(Manager.UNKNOWN, str(infrastructure))
+        return Manager.UNKNOWN, str(infrastructure)
     platform, front = infrastructure.platform, infrastructure.load_balancer
     by = Manager.UNKNOWN
     if platform is None:
@@ -91,15 +90,12 @@ def manager(infrastructure: facts.Fact[facts.Infrastructure]) -> Managed:
     else:
         says = f"the cluster manages its load balancer on platform {platform}, and has no apiServerInternalIPs for it"
         why = f"Infrastructure cluster says that {says}"
-    return Managed(by, why)
+    return by, why
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The annotation beside the nodes, by name: which it confirms, why it cannot be used, and what else to say of it.
-
-    `command` confirms every node, or shows them where it would be too long or they have no address.
-    """
+    """The annotation beside the nodes. `command` confirms every node, or shows them where none can name them all."""
 
     confirmed: tuple[facts.Node, ...]
     missing: tuple[facts.Node, ...]
@@ -155,11 +151,9 @@ def _quoted(text: str) -> str:
 def backends(context: CheckContext) -> CheckResult:
     """Is every control-plane node confirmed to be behind the load balancer, where the cluster does not manage it?"""
     known = context.facts
-    managed = manager(known.infrastructure)
-    if managed.by is Manager.UNKNOWN:
-        return context.unknown(managed.why)
-    if managed.by is not Manager.OUTSIDE:
-        return context.met(managed.why)
+    by, why = manager(known.infrastructure)
+    if by is not Manager.OUTSIDE:
+        return context.unknown(why) if by is Manager.UNKNOWN else context.met(why)
     nodes, annotation = result.every(known.control_plane_nodes), _annotation(known)
     if isinstance(annotation, facts.Unobserved):
         return context.unknown(annotation)
@@ -167,12 +161,12 @@ def backends(context: CheckContext) -> CheckResult:
         return context.unknown(nodes)
     if not nodes:
         return context.unknown("no node has label node-role.kubernetes.io/control-plane")
-    confirmation = compare(nodes, annotation)
-    behind = "to be behind the load balancer"
-    confirmed = [(node, CheckStatus.MET, "is confirmed") for node in confirmation.confirmed]
-    missing = [(node, CheckStatus.UNMET, f"is not confirmed {behind}") for node in confirmation.missing]
-    judged = (*confirmed, *missing)
-    findings = tuple(Finding("Node", node.name, status, f"{node.name} {text}") for node, status, text in judged)
+    confirmation, behind = compare(nodes, annotation), "to be behind the load balancer"
+    is_not = f"is not confirmed {behind}"
+    findings = (
+        *(Finding("Node", node.name, _MET, f"{node.name} is confirmed") for node in confirmation.confirmed),
+        *(Finding("Node", node.name, _UNMET, f"{node.name} {is_not}") for node in confirmation.missing),
+    )
     if confirmation.complete:
         named = _named(confirmation.confirmed)
         text = f"As {_WHERE} names {named}; nothing inside the cluster can look at the load balancer"
@@ -212,18 +206,22 @@ def unconfirmed(known: facts.Facts, target: TopologyPair, record: TopologyTransi
     nodes = result.every(known.control_plane_nodes)
     if isinstance(infrastructure, facts.Unobserved) or isinstance(annotation, facts.Unobserved):
         return None
-    managed = manager(infrastructure)
-    if managed.by is not Manager.OUTSIDE or isinstance(nodes, facts.Unobserved) or not nodes:
+    by, why = manager(infrastructure)
+    if by is not Manager.OUTSIDE or isinstance(nodes, facts.Unobserved) or not nodes:
         return None
     confirmation = compare(nodes, annotation)
-    if confirmation.complete or not _changes(infrastructure, target, record):
+    before = record.source.control_plane if record is not None and record.source is not None else None
+    if before is None and (record is None or record.admitted_time is None):
+        before = infrastructure.control_plane
+    # Only where the control plane becomes one of several nodes.
+    if confirmation.complete or target.control_plane in {before, Topology.SINGLE_REPLICA}:
         return None
     front = infrastructure.load_balancer
     hosts = [] if isinstance(front, facts.Unobserved) else [front.api_host, front.api_internal_host]
     names = list(dict.fromkeys(filter(None, hosts)))
     itself = [f"{name} is node {node.name} itself" for name in names for node in nodes if name in node.addresses]
     message = result.sentences(
-        f"{managed.why}, and nothing inside can see where {' and '.join(names) or 'api and api-int'} lead",
+        f"{why}, and nothing inside can see where {' and '.join(names) or 'api and api-int'} lead",
         *(f"{text}: without it there is no API" for text in itself),
         f"Not confirmed: {_named(confirmation.missing)}" if confirmation.missing else "",
         f"Confirmed: {_named(confirmation.confirmed)}" if confirmation.confirmed else "",
@@ -234,9 +232,37 @@ def unconfirmed(known: facts.Facts, target: TopologyPair, record: TopologyTransi
     return result.advisory(AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED, message, confirmation.command)
 
 
-def _changes(infrastructure: facts.Infrastructure, target: TopologyPair, record: TopologyTransition | None) -> bool:
-    """Does the transition to `target`, or the one of the record, change the control plane to one of several nodes?"""
-    before = record.source.control_plane if record is not None and record.source is not None else None
-    if before is None and (record is None or record.admitted_time is None):
-        before = infrastructure.control_plane
-    return target.control_plane not in {before, Topology.SINGLE_REPLICA}
+def router_survives_drains(context: CheckContext) -> CheckResult:
+    """The default router asks for two replicas and has them before the change, or its drain is accepted."""
+    # An explicit number is honoured at any topology: cluster-ingress-operator pkg/operator/controller/ingress (4.22).
+    router = context.facts.ingress_controller
+    if drain_accepted(context.facts):
+        return context.met(f"Accepted by annotation {_DRAIN} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}")
+    if isinstance(router, facts.Unobserved):
+        return context.unknown(router)
+    asks, has = router.wanted_replicas, router.available_replicas
+    if asks is not None and min(asks, has) >= _ROUTERS:
+        return context.met(f"{_ROUTER} has {_ROUTERS} replicas or more available")
+    wait = "Wait until they are available" if asks is not None and asks >= _ROUTERS else f"Run: {two_routers()}"
+    wait += f". To accept one, annotate ClusterOperator {vocabulary.CLUSTER_OPERATOR} with {_DRAIN}=true"
+    seen = f"{'none' if asks is None else asks} requested, {has} available"
+    count = Count(min(asks or 0, has), _ROUTERS, "replicas")
+    return context.unmet(f"{_ROUTERS} routers of {_ROUTER}", seen, wait, count=count)
+
+
+def drain_accepted(known: facts.Facts) -> bool:
+    """Does an administrator accept that the only router is drained? Without our ClusterOperator nothing is accepted."""
+    own = known.own_operator
+    return isinstance(own, facts.OwnOperator) and own.router_drain_accepted
+
+
+def two_routers() -> str:
+    """The command after which a node can be drained without taking ingress away."""
+    command = "oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p {}"
+    return shell.command(command, f'{{"spec":{{"replicas":{_ROUTERS}}}}}')
+
+
+def router_alone(known: facts.Facts) -> bool:
+    """Is there a single router that its configuration fixes, which the drains after the change will evict?"""
+    router = known.ingress_controller
+    return isinstance(router, facts.IngressController) and router.wanted_replicas == 1

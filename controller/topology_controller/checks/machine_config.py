@@ -5,14 +5,12 @@ in turn. For seconds after the templates are rendered every pool still looks fin
 the new topology first, and then each pool has to have left the configuration that it had when the topology changed.
 
 Nothing is asked here that a write to Infrastructure changes: generation, observedGeneration and
-TemplateControllerCompleted of ControllerConfig follow every write of ours (machine-config-operator
-pkg/operator/sync.go, lib/resourceapply/machineconfig.go, pkg/controller/template/status.go; release-4.20 to 4.22).
+TemplateControllerCompleted of ControllerConfig follow every write of ours (pkg/operator/sync.go; release-4.20 to 4.22).
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName, CheckStatus, Topology
 
@@ -20,10 +18,7 @@ from .. import shell
 from ..definitions import operands as matrices
 from ..observe import facts
 from . import operands, result
-from .result import Count, Finding, first_reason
-
-if TYPE_CHECKING:
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Count, Finding, first_reason
 
 MASTER = "master"
 FAILING_BOUND = timedelta(minutes=1)
@@ -52,12 +47,10 @@ def pools_ready(context: CheckContext) -> CheckResult:
 
 
 def controller_observed(context: CheckContext) -> CheckResult:
-    """ControllerConfig carries the target's control plane topology, and no control-plane node goes by SingleReplica.
-
-    The machine config daemon drains a node unless its annotation says SingleReplica (machine-config-operator
-    pkg/daemon/drain.go; release-4.20 to 4.22). That it equals the target is not asked: where a pool's rendered
-    configuration stays as it is, it is written 20 to 40 minutes later.
-    """
+    """ControllerConfig carries the target's control plane topology, and no control-plane node goes by SingleReplica."""
+    # The machine config daemon drains a node unless its annotation says SingleReplica (machine-config-operator
+    # pkg/daemon/drain.go; release-4.20 to 4.22). That it equals the target is not asked: where a pool's rendered
+    # configuration stays as it is, it is written 20 to 40 minutes later.
     config, names = context.facts.controller_config, operands.node_names(context.facts)
     target, single = context.definition.target.control_plane.value, Topology.SINGLE_REPLICA.value
     if isinstance(config, facts.Unobserved):
@@ -85,12 +78,10 @@ def controller_observed(context: CheckContext) -> CheckResult:
 
 
 def pools_rolled_out(context: CheckContext) -> CheckResult:
-    """Every machine config pool has rolled out, and each with machines to another configuration than at the change.
-
-    That need not differ when both topologies have the same word in the matrix, or when the controller worked with the
-    target's topology at the change already (machine-config-operator templates/common/sno,
-    templates/master/00-master/sno, pkg/controller/template/render.go; release-4.20 to 4.22).
-    """
+    """Every machine config pool has rolled out, and each with machines to another configuration than at the change."""
+    # That need not differ when both topologies have the same word in the matrix, or when the controller worked with the
+    # target's topology at the change already (machine-config-operator templates/common/sno,
+    # templates/master/00-master/sno, pkg/controller/template/render.go; release-4.20 to 4.22).
     group = context.group()
     if group is None:
         return context.unknown(f"the operand matrix has no entry for {context.spec.check}")

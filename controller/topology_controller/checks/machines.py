@@ -1,9 +1,8 @@
 """Machines: is anything under a control-plane node on its way out or unwell, and why does etcd leave a node out?
 
-The etcd operator decides by Machines, and says so only in a log at a level that is usually off. `left_out` is its rule,
-and the one place of it here. Source: cluster-etcd-operator (main) pkg/operator/ceohelpers/machine_api.go, IsFunctional;
-pkg/operator/clustermembercontroller/clustermembercontroller.go, getEtcdPeerURLToAdd;
-pkg/operator/clustermemberremovalcontroller/clustermemberremovalcontroller.go, attemptToScaleDown.
+The etcd operator decides by Machines, and says so only in a log. `left_out` is its rule: cluster-etcd-operator (main)
+pkg/operator/ceohelpers/machine_api.go, IsFunctional; clustermembercontroller/clustermembercontroller.go,
+getEtcdPeerURLToAdd; clustermemberremovalcontroller/clustermemberremovalcontroller.go, attemptToScaleDown.
 
 A Machine belongs to a node whose InternalIP it has, as that operator sees it; else to the node that its nodeRef names,
 which the machine controller drains. Two Machines may claim one node, and one Machine two nodes.
@@ -12,26 +11,19 @@ which the machine controller drains. Two Machines may claim one node, and one Ma
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from topology_api.types import Advisory, TopologyPair
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
 from .. import shell
 from ..observe import facts
 from ..observe import nodes as observed
 from . import result
-from .result import Finding
+from .result import CheckContext, CheckResult, Finding
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from topology_api.types import Advisory, TopologyPair
-
-    from .result import CheckContext, CheckResult
-
-KIND = "machines.machine.openshift.io"
-"""Written out, because `machines` alone may be another API's."""
+KIND = "machines.machine.openshift.io"  # written out, because `machines` alone may be another API's
 LOOK = f"oc -n {observed.NAMESPACE} get {KIND}"
 _MIGRATING = "Migrating"
 _GOING = frozenset({"deprovisioning", "deleting", "powering off before delete"})
@@ -73,11 +65,9 @@ class Claim:
     @property
     def host_going(self) -> str:
         """What happens to a host that is taken away; empty when nothing does."""
-        if self.host is None:
-            return ""
-        if self.host.deleting:
+        if self.host is not None and self.host.deleting:
             return "is being deleted"
-        return f"is {self.host.state}" if self.host.state in _GOING else ""
+        return f"is {self.host.state}" if self.host is not None and self.host.state in _GOING else ""
 
     @property
     def waits(self) -> bool:
@@ -119,12 +109,12 @@ def left_out(known: facts.Facts) -> dict[str, str]:
     """Control-plane nodes on which the etcd operator adds no member, each with the reason; empty where not in use."""
     if not in_use(known):
         return {}
-    reasons: dict[str, str | None] = {}
+    reasons: dict[str, str] = {}
     for node in [node for node in facts.readable(known.control_plane_nodes) if node.addresses]:
         address, own = " or ".join(node.addresses), [claim for claim in claims(known) if claim.node == node.name]
         if bound := [claim.machine for claim in own if claim.bound_by is BoundBy.ADDRESS]:
             # Where several have the address the etcd operator takes whichever it finds first.
-            reasons[node.name] = next(filter(None, map(_unfit, bound)), None)
+            reasons[node.name] = next(filter(None, map(_unfit, bound)), "")
         elif own:
             reasons[node.name] = f"Machine {own[0].machine.name} refers to it but lacks its address {address}"
         elif _complete(known):
@@ -137,11 +127,9 @@ def _complete(known: facts.Facts) -> bool:
     return isinstance(known.machines, tuple) and len(facts.readable(known.machines)) == len(known.machines)
 
 
-def _unfit(machine: observed.Machine) -> str | None:
-    return result.first_reason(
-        (machine.deleting, f"Machine {machine.name} is being deleted"),
-        (not machine.guarded, f"Machine {machine.name} lacks preDrain hook {observed.HOOK}"),
-    )
+def _unfit(machine: observed.Machine) -> str:
+    lacks = "" if machine.guarded else f"Machine {machine.name} lacks preDrain hook {observed.HOOK}"
+    return f"Machine {machine.name} is being deleted" if machine.deleting else lacks
 
 
 def on_the_way(known: facts.Facts) -> str:
@@ -227,11 +215,8 @@ def advise(known: facts.Facts, target: TopologyPair) -> Iterator[Advisory]:
             _COLUMNS,
         )
     if troubles := dict(_troubles(known)):
-        yield result.advisory(
-            AdvisoryName.CONTROL_PLANE_HOST_TROUBLE,
-            f"What stands under a control-plane node needs a look. {result.listed(troubles)}",
-            next(iter(troubles.values())),
-        )
+        message = f"What stands under a control-plane node needs a look. {result.listed(troubles)}"
+        yield result.advisory(AdvisoryName.CONTROL_PLANE_HOST_TROUBLE, message, next(iter(troubles.values())))
     etcd = known.etcd
     wanted = None if isinstance(etcd, facts.Unobserved) else etcd.desired_replicas
     if target.control_plane == Topology.HIGHLY_AVAILABLE and wanted is not None and wanted < _VOTERS:

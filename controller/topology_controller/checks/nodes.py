@@ -1,36 +1,28 @@
 """Nodes: are there enough that could carry the control plane, each of them in every respect?
 
-Upstream counts how many are Ready, how many schedulable and so on, each count for itself (cluster-config-operator PR
-495); three ready and three schedulable nodes need not be the same three. Here one node has to pass every question, and
-the message says for each candidate which one it failed first.
+Three ready and three schedulable nodes need not be the same three. Here one node has to pass every question, and the
+message says for each candidate which one it failed first.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from topology_api.vocabulary import CheckStatus
 
 from .. import shell
 from ..observe import facts
 from . import etcd, machines, result
-from .result import Count, Finding, first_reason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Count, Finding, first_reason
 
 DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
 PODS_MIB = 960 + 1224 + 500 + 150
 """Memory that the static pods of etcd, kube-apiserver, kube-controller-manager and kube-scheduler request: pod.yaml of
-their operators (openshift/cluster-*-operator b4786ae3, c813e820, 001746c6, 0dfab715). A kubelet admits no more than it
-allocates, so no node that runs them has less, whatever else it runs."""
-ETCD_MIB = 8192
-"""To this size the database of etcd may grow: cluster-etcd-operator b4786ae3 pkg/etcdenvvar/etcd_env.go."""
+their operators (openshift/cluster-*-operator b4786ae3, c813e820, 001746c6, 0dfab715). No node with them has less."""
+ETCD_MIB = 8192  # to this size the database of etcd may grow: cluster-etcd-operator b4786ae3 pkg/etcdenvvar/etcd_env.go
 _GIB = 2**30
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _MASTER = "node-role.kubernetes.io/master"
@@ -51,11 +43,11 @@ def control_plane(context: CheckContext) -> CheckResult:
         Finding("Node", name, CheckStatus.MET if why is None else CheckStatus.UNMET, why or "eligible")
         for name, why in sorted(reasons.items())
     )
-    eligible = [finding.name for finding in findings if finding.met]
+    eligible = [name for name, why in sorted(reasons.items()) if why is None]
     wanted = context.spec.at_least or 0
     if len(eligible) >= wanted:
         return context.met(f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible)}", findings)
-    unfit = [f"{finding.name} ({finding.text})" for finding in findings if not finding.met]
+    unfit = [f"{name} ({why})" for name, why in sorted(reasons.items()) if why is not None]
     shown = _candidates(eligible, unfit, _CONTROL_PLANE, machines.on_the_way(context.facts))
     count = Count(len(eligible), wanted, "nodes")
     return context.unmet(f"{wanted} eligible control-plane nodes", shown, "Look at oc get nodes", findings, count)

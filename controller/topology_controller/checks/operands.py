@@ -1,43 +1,37 @@
 """Operands: has each of them followed the topology, as the operand matrix says it does?
 
-* Workloads run as many replicas as the target implies, or as the configuration of their operator asks for; more is
-  fine. Counts matter only once the controller has seen what is asked of it.
+* Workloads run as many replicas as the target implies, or as the configuration of their operator asks for.
 * Static pods are at their newest revision on every control-plane node; where the topologies differ in configuration, at
   another than at the change, because at first their operator has not noticed it.
 * PodDisruptionBudgets of guard pods allow one control-plane node less than there are (library-go
   pkg/operator/staticpod/controller/guard). Their controllers do not watch Infrastructure, so there is a command.
 
-An operand that the baseline does not mention was added to the matrix by a newer version in the middle of a transition:
-it is asked for its present state, and where it is absent, it is not in use. Without a baseline nothing that needs it is
-called done.
+An operand that the baseline does not mention was added by a newer version in the middle of a transition: it is asked
+for its present state, and where it is absent, it is not in use. Without a baseline nothing that needs it is done.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
+from topology_api.types import OperandBaseline
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
 from .. import shell
+from ..definitions import model
 from ..definitions import operands as matrices
 from ..observe import facts
 from . import result
-from .result import Count, Finding, first_reason
-
-if TYPE_CHECKING:
-    from topology_api.types import OperandBaseline
-
-    from ..definitions import model
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Count, Finding, first_reason
 
 T = TypeVar("T")
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 _MALFORMED = facts.Kind.MALFORMED
 _MASTER = "node-role.kubernetes.io/master"
-_NUDGE = "topology.openshift.io/nudged-for"
-"""Annotation of a node that is no use but the event that it makes."""
+_NUDGE = "topology.openshift.io/nudged-for"  # annotation of a node that is no use but the event that it makes
 
 
 def followed(context: CheckContext) -> CheckResult:
@@ -120,9 +114,9 @@ def _implied(context: CheckContext, group: matrices.Group, operand: matrices.Ope
 
 def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
     """How many replicas this topology implies, by the matrix alone."""
-    for named, count in operand.replicas.items() if isinstance(operand.replicas, dict) else ():
-        if named.value == topology:
-            return count
+    counts: Mapping[Any, int] = operand.replicas if isinstance(operand.replicas, dict) else {}
+    if topology in counts:
+        return counts[topology]
     return facts.Unobserved(operand.key, f"the operand matrix does not say what topology {topology} implies for it")
 
 
@@ -155,9 +149,13 @@ def unmeasured(what: str, field: str) -> str:
 
 
 def _missing(
-    context: CheckContext, group: matrices.Group, operand: matrices.Operand, wanted: str, action: str = ""
+    context: CheckContext, group: matrices.Group, operand: matrices.Operand, why: facts.Unobserved, wanted: str
 ) -> Finding:
-    """The operand does not exist: Met where this cluster does not use it. Guard budgets are never recorded."""
+    """The operand cannot be read, or does not exist: Met where this cluster does not use it."""
+    if not why.missing:
+        return _finding(group, operand, _UNKNOWN, str(why), wanted, lacks=why)
+    # Guard budgets are never recorded.
+    action = _nudge(context.facts) if operand.kind == "PodDisruptionBudget" else ""
     before = _before(context, operand)
     text = f"{operand.key} does not exist"
     if before is None and context.convergence.baseline is not None and operand.kind != "PodDisruptionBudget":
@@ -176,10 +174,8 @@ def _missing(
 
 
 def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    """A Deployment, StatefulSet or IngressController has the replicas that the target implies.
-
-    It lacks something of its operator until that has asked enough of it, unless an administrator has fixed the number.
-    """
+    """A Deployment, StatefulSet or IngressController has the replicas that the target implies."""
+    # It lacks something of its operator until that has asked enough of it, unless an administrator has fixed it.
     count, known, key = _implied(context, group, operand), context.facts, operand.key
     workload: facts.Fact[facts.IngressController | facts.Workload] = _read(known, key, facts.IngressController)
     if operand.kind != "IngressController":
@@ -189,9 +185,7 @@ def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Op
     replicas = "replica" if count == 1 else "replicas"
     wanted = f"{count} ready {replicas}"
     if isinstance(workload, facts.Unobserved):
-        if workload.missing:
-            return _missing(context, group, operand, wanted)
-        return _finding(group, operand, _UNKNOWN, str(workload), wanted, lacks=workload)
+        return _missing(context, group, operand, workload, wanted)
     asks: int | None
     if isinstance(workload, facts.Workload):
         asks, have, why = workload.wanted, workload.ready, _short_of(workload, count, restarts=operand.restarts)
@@ -282,9 +276,7 @@ def _revision(
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
     if isinstance(pods, facts.Unobserved):
-        if pods.missing:
-            return _missing(context, group, operand, wanted)
-        return _finding(group, operand, _UNKNOWN, str(pods), wanted)
+        return _missing(context, group, operand, pods, wanted)
     if recorded is not None:
         wanted = f"a revision above {recorded} on every control-plane node"
         if pods.latest <= recorded:
@@ -321,9 +313,7 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         return _finding(group, operand, _UNKNOWN, str(nodes))
     wanted = f"minAvailable {len(nodes) - 1}"
     if isinstance(budget, facts.Unobserved):
-        if budget.missing:
-            return _missing(context, group, operand, wanted, _nudge(context.facts))
-        return _finding(group, operand, _UNKNOWN, str(budget), wanted)
+        return _missing(context, group, operand, budget, wanted)
     text = f"{operand.key} has minAvailable {budget.min_available}"
     if budget.min_available == len(nodes) - 1:
         return _finding(group, operand, _MET, text, wanted)

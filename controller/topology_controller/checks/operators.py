@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from topology_api.vocabulary import CLUSTER_OPERATOR, CheckName, CheckStatus, Stage
 
 from ..observe import facts
 from . import result
-from .result import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .result import CheckContext, CheckResult
+from .result import CheckContext, CheckResult, Finding
 
 _KIND = "ClusterOperator"
 _VERSION = "clusterversions.config.openshift.io/version"
 _LOOK = "Look at oc get co"
 _STABLE = "every ClusterOperator Available, not Progressing, not Degraded"
-_FOLLOWING = "operators of these components have not reacted yet"
-"""What stands for operators that are listed with their components."""
+_FOLLOWING = "operators of these components have not reacted yet"  # they are listed with their components
 _AT_REST = {"Available": "True", "Progressing": "False", "Degraded": "False"}
 _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
-"""Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then.
-
-The console operator puts its resourceVersion into the pods of Deployment console (console-operator
-pkg/console/subresource/deployment/deployment.go): if it counted, every write of ours would take this check back."""
+"""Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then: its
+resourceVersion is in the pods of the console (console-operator pkg/console/subresource/deployment/deployment.go)."""
 _NATIVE_OPERATOR, _NATIVE_PREFIX = "config-operator", "TopologyTransitionController_"
 """ClusterOperator that the native controller is a part of, and how the reasons begin that it has from it: library-go
 pkg/operator/status/condition.go joins them with "::", and with the feature gate off nothing takes them back."""
@@ -35,12 +27,10 @@ Z_STREAM = "Patch (z-stream) upgrades are not blocked by Upgradeable=False: do n
 
 
 def stable(context: CheckContext) -> CheckResult:
-    """Every ClusterOperator but ours is Available, not Progressing, not Degraded; no operators at all is Unknown.
-
-    After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
-    change may be gone unless the cluster was upgraded since, and those whose operands have to follow must have been
-    seen to react (`_unreacted`).
-    """
+    """Every ClusterOperator but ours is Available, not Progressing, not Degraded; no operators at all is Unknown."""
+    # After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
+    # change may be gone unless the cluster was upgraded since, and those whose operands have to follow must have been
+    # seen to react (`_unreacted`).
     operators = result.every(context.facts.cluster_operators)
     if isinstance(operators, facts.Unobserved):
         return context.unknown(operators)
@@ -74,9 +64,7 @@ def _reacted(
     findings, unreacted = unstable + gone + following, {finding.text for finding in following}
     certain = any(finding.status is CheckStatus.UNMET for finding in unstable)
     # Where one of them says that it is not at rest, those that say nothing are named with it.
-    wrong = [
-        finding.text for finding in findings if finding.status is CheckStatus.UNMET or (certain and finding in unstable)
-    ]
+    wrong = [each.text for each in findings if each.status is CheckStatus.UNMET or (certain and each in unstable)]
     unclear = [finding.text for finding in findings]
     news = ""
     status, why = _upgrading(version)
@@ -100,11 +88,9 @@ def _reacted(
 
 
 def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) -> Iterator[Finding]:
-    """Operators that still have to react to the change, each with the first of its operands that shows it.
-
-    One that answers for an operand has reacted when it has been busy since (its Progressing condition changed later
-    than at the change), or when its operands lack nothing of it (`Finding.lacks`). No operator reports guard budgets.
-    """
+    """Operators that still have to react to the change, each with the first of its operands that shows it."""
+    # One that answers for an operand has reacted when it has been busy since (its Progressing condition changed later
+    # than at the change), or when its operands lack nothing of it (`Finding.lacks`). No operator reports guard budgets.
     baseline = context.convergence.baseline
     busy_since: set[str] = set()
     for entry in baseline.cluster_operators if baseline is not None else ():
@@ -141,10 +127,9 @@ def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterato
         return
     reason = _SET_OFF_BY_WRITES.get(operator.name)
     if progressing is not None and progressing.status == "True":
-        of_native = operator.name == _NATIVE_OPERATOR and all(
-            part.startswith(_NATIVE_PREFIX) for part in progressing.reason.split("::")
-        )
-        if progressing.reason == reason or (of_native and known.mutable_topology is False):
+        of_native = operator.name == _NATIVE_OPERATOR and known.mutable_topology is False
+        of_native = of_native and all(part.startswith(_NATIVE_PREFIX) for part in progressing.reason.split("::"))
+        if progressing.reason == reason or of_native:
             statuses["Progressing"] = "False"
     wrong = {type_: statuses[type_] for type_, wanted in _AT_REST.items() if statuses[type_] != wanted}
     if wrong:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from datetime import datetime
+from typing import Final, TypeVar
 
 from topology_api import types
-from topology_api.vocabulary import CheckStatus, Stage
+from topology_api.types import Advisory, Baseline
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Stage
 
+from ..definitions import model
+from ..definitions import operands as matrices
 from ..observe import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
-
-    from topology_api.types import Advisory, Baseline
-    from topology_api.vocabulary import AdvisoryName, CheckName
-
-    from ..definitions import model
-    from ..definitions import operands as matrices
 
 T = TypeVar("T")
 
-LONGEST: Final = 300
-"""Characters of a check's message, unless the name of one object is too long for that; the findings have the rest."""
+LONGEST: Final = 300  # characters of a check's message, unless the name of one object is too long for that
 _MOST: Final = 3
 
 
@@ -63,11 +57,6 @@ class Finding:
         return sentence(self.status, (self,))
 
     @property
-    def met(self) -> bool:
-        """Met; Unmet and Unknown are both not."""
-        return self.status is CheckStatus.MET
-
-    @property
     def counts(self) -> bool:
         """Is it listed and counted? A pool without machines is not."""
         return self.count is None or self.count.wanted != 0 or (self.lacks is not None and not self.passes)
@@ -75,11 +64,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The answer of a check. `seen` is what was found, by object, where its findings do not have that.
+    """The answer of a check. `seen` is what was found, by object, where its findings do not have that."""
 
-    Two answers with the same message are equal: a count that changes among what is Met is no news.
-    """
-
+    # Two answers with the same message are equal: a count that changes among what is Met is no news.
     name: CheckName
     status: CheckStatus
     message: str
@@ -176,11 +163,9 @@ def sentences(*parts: str) -> str:
 
 def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = _MOST, *, look: bool = True) -> str:
     """The message of a check about its objects: those that keep it from being Met, or all where none does."""
-    if status is CheckStatus.MET:
-        return listed([finding.text for finding in findings], most)
-    if status is CheckStatus.UNKNOWN:
-        unread = [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]
-        return f"Cannot tell: {listed(unread, most)}"
+    if status is not CheckStatus.UNMET:
+        named = listed([finding.text for finding in findings if finding.status is status], most)
+        return f"Cannot tell: {named}" if status is CheckStatus.UNKNOWN else named
     unmet = [finding for finding in findings if finding.status is CheckStatus.UNMET]
     wanted = dict.fromkeys([finding.wanted for finding in unmet if finding.wanted])
     if not wanted:
@@ -213,8 +198,8 @@ def advisory(name: AdvisoryName, message: str, command: str) -> Advisory:
 def listed(names: Iterable[str], most: int = _MOST, between: str = ", ") -> str:
     """Join names for a message, with a bound: a message must stay readable on a large cluster."""
     all_names = list(names)
-    shown = between.join(all_names[:most])
-    return shown if len(all_names) <= most else f"{shown} and {len(all_names) - most} more"
+    more = f" and {len(all_names) - most} more" if len(all_names) > most else ""
+    return f"{between.join(all_names[:most])}{more}"
 
 
 def few(names: Iterable[str], limit: int = 100) -> str:

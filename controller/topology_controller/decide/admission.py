@@ -9,35 +9,26 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from topology_api.types import AvailableTransition, Baseline, Blocker, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
-from ..checks import catalog, operators, router
+from ..checks import catalog, load_balancer, operators
 from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
+from ..definitions import load, model
 from ..observe import facts
-from . import applicability, assessment, baseline, cadence, convergence, problems, records
-from .decision import EVIDENCE_SECONDS, Decision, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
-    from ..definitions import load, model
-    from .state import Context
+from . import applicability, assessment, baseline, cadence, convergence, records
+from .state import EVIDENCE_SECONDS, Context, Decision, Step
 
 ECHO_BOUND = timedelta(minutes=8)
-"""How long an admission waits for ClusterVersion to echo our block before it goes back to Pending.
-
-The version operator of 4.20 to 4.22 takes up to just under 6 minutes (cluster-version-operator
-pkg/cvo/upgradeable.go)."""
+"""How long an admission waits for ClusterVersion to echo our block before it goes back to Pending: the version operator
+of 4.20 to 4.22 takes up to just under 6 minutes (cluster-version-operator pkg/cvo/upgradeable.go)."""
 ECHO_BACKOFF = timedelta(seconds=60)
 """How long after such a timeout the next admission may start, even if the echo appears at once."""
 AWAITED = "Feature gate MutableTopology is on: waiting whether the native controller shows up"
-SLOW = 3
-"""After so many attempts in a row that took too long to read, Progressing says that the API server is slow."""
+SLOW = 3  # after so many attempts in a row that took too long to read, Progressing says that the API server is slow
 
 
 def available(
@@ -61,15 +52,12 @@ def available(
 def _verdict(
     definition: model.Definition, results: Iterable[CheckResult], now: datetime, *, available: bool
 ) -> AvailableTransition:
+    failing = [result for result in results if not result.met]
     return AvailableTransition(
         name=definition.name,
         target=definition.target.pair,
         available=available,
-        blockers=tuple(
-            Blocker(name=result.name, status=result.status, message=fit(result.message))
-            for result in results
-            if result.status is not CheckStatus.MET
-        ),
+        blockers=tuple(Blocker(name=each.name, status=each.status, message=fit(each.message)) for each in failing),
         evaluated_time=whole_seconds(now),
     )
 
@@ -119,12 +107,13 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     unobserved = baseline.unobserved(context, definition) if ready else ()
     note = _admitting(context, settling, unobserved, echoed=echo.met) if ready else held or _failing(known, results)
     # Said while it can still be helped: ingress will be gone for a while; not to who has accepted it.
-    drains = definition.changes_control_plane and router.alone(known) and not router.drain_accepted(known)
-    drained = f"{router.BRIEFLY}: {router.two_routers()}" if drains else ""
+    drains = definition.changes_control_plane and load_balancer.router_alone(known)
+    drains = drains and not load_balancer.drain_accepted(known)
+    drained = f"{load_balancer.ROUTER_BRIEFLY}: {load_balancer.two_routers()}" if drains else ""
     note = assessment.within(note, drained, least=[drained])
-    unreadable = problems.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
-    advisories, problem = records.advised(context, record), problems.before_change(context, record, unreadable, note)
-    record = record.model_copy(update={"advisories": advisories, "problem": problem})
+    unreadable = assessment.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
+    advisories, problem = records.advised(context, record), assessment.before_change(context, record, unreadable, note)
+    record = records.updated(record, advisories=advisories, problem=problem)
     decision = Decision(
         phase,
         record,
@@ -150,10 +139,8 @@ def _as_read_live(
 ) -> Decision:
     """What the record says was read live a moment ago; what is watched is older, and would take it back."""
     checks = records.of_stage(previous, Stage.PREFLIGHT)
-    known = set(CheckName)
-    kept = tuple(
-        CheckResult(CheckName(check.name), check.status, check.message) for check in checks if check.name in known
-    )
+    known = [(CheckName(check.name), check) for check in checks if check.name in set(CheckName)]
+    kept = tuple(CheckResult(name, check.status, check.message) for name, check in known)
     failing = any(not result.met for result in kept)
     return Decision(
         Phase.PENDING,
@@ -165,7 +152,7 @@ def _as_read_live(
         # The answers that it was written with had numbers, too.
         note=(previous.message or _failing(context.known, kept)) if failing else held,
         upgrade_block=block,
-        degraded=problems.unreadable(checks, context.now),
+        degraded=assessment.unreadable(checks, context.now),
         look_again=_next_look(context, previous),
     )
 
@@ -194,14 +181,14 @@ def _admitting(context: Context, settling: dict[str, datetime], unobserved: tupl
 
 def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     """What keeps the request from passing its preflight, and the danger of the state in which it waits."""
-    return sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), problems.danger(known))
+    return sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), assessment.danger(known))
 
 
 def _hold(context: Context) -> str:
     """Why no transition may begin although the checks may be met; empty when nothing keeps it."""
     own = context.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
-        return f"Paused: no transition begins. {problems.PAUSED}"
+        return f"Paused: no transition begins. {assessment.PAUSED}"
     if context.leader.misconfigured is not None and context.leader.misconfigured.holds:
         return "The configuration cannot be read: no transition begins. See condition Degraded"
     if unread := applicability.native_unreadable(context.known):
@@ -213,15 +200,13 @@ def _hold(context: Context) -> str:
     return ""
 
 
-def _kept_back(context: Context, measured: Baseline | baseline.Unmeasured) -> str:
-    """Why no admission begins although every check is met; empty when nothing keeps it.
-
-    Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What a
-    watch in trouble said last may be old; the live reads cover only what preflight asks. Each admission is two writes.
-    """
+def _kept_back(context: Context, measured: Baseline | tuple[facts.Unobserved, ...]) -> str:
+    """Why no admission begins although every check is met; empty when nothing keeps it."""
+    # Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What
+    # a watch in trouble said last may be old; the live reads cover only what preflight asks.
     fell_back = context.leader.fell_back
     if not isinstance(measured, Baseline):
-        return f"Convergence would be measured against what cannot be read now: {measured}"
+        return f"Convergence would be measured against what cannot be read now: {listed(map(str, measured))}"
     if context.known.disturbed:
         return f"What was seen last may be old: waiting for the watch of {listed(context.known.disturbed)}"
     if fell_back is None or context.now >= fell_back + cadence.pause(context.leader):
@@ -261,9 +246,7 @@ def _echo_timed_out(context: Context, echo: CheckResult) -> bool:
         return False
     if record.phase is Phase.ADMITTING:
         return not echo.met and now - record.phase_transition_time >= ECHO_BOUND
-    marked = record.phase is Phase.PENDING and any(
-        check.name == CheckName.UPGRADES_BLOCKED and check.status is not CheckStatus.MET for check in record.checks
-    )
+    marked = record.phase is Phase.PENDING and CheckName.UPGRADES_BLOCKED in records.unmet(record)
     return marked and (not echo.met or now - record.phase_transition_time < ECHO_BACKOFF)
 
 
@@ -274,26 +257,21 @@ def _change(
     now, measure = context.now, ConvergenceContext(measured, context.transitions.matrix)
     results = catalog.ask(Stage.CONVERGENCE, definition, context.known, now, measure)
     admitted = whole_seconds(now)
-    after = record.model_copy(
-        update={
-            "phase": Phase.CONVERGING,
-            "phase_transition_time": admitted,
-            "admitted_time": admitted,
-            "baseline": measured,
-            "problem": None,
-            "checks": (*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
-            "progress": records.progress(results),
-            # They lead away from where the cluster no longer is (`records.available` keeps them out from now on).
-            "available": (),
-        }
+    after = records.updated(
+        record,
+        phase=Phase.CONVERGING,
+        phase_transition_time=admitted,
+        admitted_time=admitted,
+        baseline=measured,
+        problem=None,
+        checks=(*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
+        progress=records.progress(results),
+        # They lead away from where the cluster no longer is (`records.available` keeps them out from now on).
+        available=(),
     )
     # What has to be done after the change is known already: one write instead of two.
-    after = after.model_copy(
-        update={
-            "advisories": records.advised(context, after),
-            "deadline_time": convergence.deadline_of(after, definition, context.known, now),
-        }
-    )
+    deadline = convergence.deadline_of(after, definition, context.known, now)
+    after = records.updated(after, advisories=records.advised(context, after), deadline_time=deadline)
     change = dataclasses.replace(
         decision,
         phase=Phase.CONVERGING,
@@ -309,16 +287,15 @@ def _change(
 
 def _next_look(context: Context, record: TopologyTransition, settling: Iterable[datetime] = ()) -> float | None:
     """When time alone could change this decision, in seconds."""
-    moments = [*settling, *cadence.moments(context.known), *problems.unreadable_moments(record.checks)]
-    moments += problems.moments(context)
+    moments = [*settling, *cadence.moments(context.known), *assessment.unreadable_moments(record.checks)]
+    moments += assessment.moments(context)
     if record.phase is Phase.PENDING:
-        moments += [records.stands_at(record), problems.blocked_at(record, context.now)]
+        moments += [records.stands_at(record), assessment.blocked_at(record, context.now)]
     if context.leader.hold_until is not None:
         moments.append(context.leader.hold_until)
     if context.leader.fell_back is not None:
         moments.append(context.leader.fell_back + cadence.pause(context.leader))
-    awaited = applicability.native_awaited(context.known, context.leader, context.now)
-    if awaited is not None:
+    if (awaited := applicability.native_awaited(context.known, context.leader, context.now)) is not None:
         moments.append(context.now + timedelta(seconds=awaited))
     bound = ECHO_BOUND if record.phase is Phase.ADMITTING else ECHO_BACKOFF
     moments.append((record.phase_transition_time or context.now) + bound)

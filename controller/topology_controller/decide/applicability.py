@@ -1,32 +1,26 @@
 """When this operator must not act: the cluster is of another kind, or another controller is in charge.
 
-A value that is not known is treated like External: refused and explained, never taken for something that it resembles.
-The native controller (cluster-config-operator PR 495, 499) starts nothing while a ClusterOperator is not at rest. So it
-is always we who stand down, before anything else is judged. Where its transition is, is read from its conditions on
-configs.operator.openshift.io/cluster: the older version writes Progressing and Upgradeable in one update, the newer one
-only Upgradeable. So that is what is gone by; the words come from Progressing where both have the same reason.
+A value that is not known is treated like External: refused and explained. The native controller (PR 495, 499 of
+cluster-config-operator) starts nothing while a ClusterOperator is not at rest. So it is always we who stand down, first
+of all. Where its transition is, is read from its conditions on configs.operator.openshift.io/cluster: the older version
+writes Progressing and Upgradeable in one update, the newer one only Upgradeable. So that is what is gone by; the words
+come from Progressing where both have the same reason.
 """
 
 from __future__ import annotations
 
 import json
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 from topology_api import vocabulary
 from topology_api.types import NATIVE_ATTEMPT, TopologyPair, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import EXTERNAL, Phase, Reason, Topology
 
 from .. import shell
+from ..definitions import model
 from ..observe import facts
 from . import baseline, records
-from .decision import Cause
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..definitions import model
-    from .state import Context, LeaderState
+from .state import Cause, Context, LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
 _LEASE, _RETRY = timedelta(seconds=137), timedelta(seconds=26)
@@ -43,8 +37,7 @@ _ROUTE = (
     TopologyPair(control_plane=Topology.HIGHLY_AVAILABLE, infrastructure=Topology.HIGHLY_AVAILABLE),
 )
 """From where to where its one transition leads."""
-_SHORTEST = 32
-"""Characters of its words below which they say nothing."""
+_SHORTEST = 32  # characters of its words below which they say nothing
 NATIVE_ACTS = "The controller of cluster-config-operator (feature gate MutableTopology) changes the topology"
 
 
@@ -76,11 +69,9 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
         message = f"Infrastructure cluster has {unknown}, which this version does not know"
         return Cause(Reason.UNKNOWN_TOPOLOGY, message)
     if infrastructure.image_based_install:
-        return Cause(
-            Reason.IMAGE_BASED_INSTALL,
-            f"Infrastructure cluster carries label {vocabulary.IMAGE_BASED_INSTALL_LABEL}: the topology of a cluster "
-            "that was installed from an image is fixed by that image",
-        )
+        label = f"Infrastructure cluster carries label {vocabulary.IMAGE_BASED_INSTALL_LABEL}"
+        fixed = "the topology of a cluster that was installed from an image is fixed by that image"
+        return Cause(Reason.IMAGE_BASED_INSTALL, f"{label}: {fixed}")
     if native_in_charge(known):
         return Cause(Reason.NATIVE_CONTROLLER_ACTIVE, f"{NATIVE_ACTS}{_handed_over(known, infrastructure)}")
     return None
@@ -109,14 +100,9 @@ def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> st
     return ""
 
 
-def gate(known: facts.Facts) -> bool:
-    """Is MutableTopology on for the version that runs? When that is not known, we stand down."""
-    return known.mutable_topology is True
-
-
 def native_in_charge(known: facts.Facts) -> bool:
     """Does the native controller change the topology? Its conditions outlive it, so the gate has to be on as well."""
-    return gate(known) and _present(known)
+    return known.mutable_topology is True and _present(known)
 
 
 def _present(known: facts.Facts) -> bool:
@@ -139,11 +125,9 @@ def gate_needs_version(known: facts.Facts) -> bool:
 
 
 def native_grace(known: facts.Facts) -> timedelta:
-    """How long the native controller may show no sign of life: its Lease, one retry with its jitter, and its start.
-
-    328.7 s were measured on a single node (cluster-config-operator 3c62e476). A process from before the change still
-    has the Lease of a single node.
-    """
+    """How long the native controller may show no sign of life: its Lease, one retry with its jitter, and its start."""
+    # 328.7 s were measured on a single node (cluster-config-operator 3c62e476). A process from before the change still
+    # has the Lease of a single node.
     here, lease = known.infrastructure, known.native_lease
     single = isinstance(here, facts.Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
     seconds = lease.duration_seconds if isinstance(lease, facts.Lease) else None
@@ -162,7 +146,7 @@ def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
 
 def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> float | None:
     """Seconds, from its last sign, for which a native controller that is on may still show up; None: it will not."""
-    if not gate(known) or _present(known) or _silent(known):
+    if known.mutable_topology is not True or _present(known) or _silent(known):
         return None
     grace, lease = native_grace(known), known.native_lease
     left = ((leader.gate_since or leader.since) + grace - now).total_seconds()
@@ -175,7 +159,7 @@ def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> fl
 def idle_note(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
     """What Progressing adds while nothing is requested: that the native controller is off, or missing."""
     desired = infrastructure.native_desired
-    if gate(known):
+    if known.mutable_topology is True:
         if _present(known):
             return ""
         begin, we_act = "Feature gate MutableTopology is on, but the native controller", "this operator acts on"
@@ -206,7 +190,7 @@ def native_transition(context: Context) -> TopologyTransition:
 
 def native_text(known: facts.Facts, phase: Phase, space: int) -> str:
     """The sentence about it in condition Disabled, as long as `space` allows; empty where there is none."""
-    condition, progressing = _condition(known), _find(known, _PROGRESSING)
+    condition, progressing = _condition(known), _condition(known, (_PROGRESSING,))
     if condition is not None and progressing is not None and progressing.reason == condition.reason:
         condition = progressing
     short = f"Its transition is {phase}"
@@ -218,13 +202,10 @@ def native_text(known: facts.Facts, phase: Phase, space: int) -> str:
     return next((text for text in (f"{begin}{words})", short) if len(text) <= space), "")
 
 
-def _condition(known: facts.Facts) -> facts.Condition | None:
-    return _find(known, _UPGRADEABLE) or _find(known, _PROGRESSING)
-
-
-def _find(known: facts.Facts, type_: str) -> facts.Condition | None:
+def _condition(known: facts.Facts, types: tuple[str, ...] = (_UPGRADEABLE, _PROGRESSING)) -> facts.Condition | None:
     native = known.native_controller
-    return None if isinstance(native, facts.Unobserved) else native.conditions.find(type_)
+    conditions = () if isinstance(native, facts.Unobserved) else map(native.conditions.find, types)
+    return next(filter(None, conditions), None)
 
 
 def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructure) -> Phase:
@@ -245,11 +226,9 @@ def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructu
 
 
 def abandoned(context: Context) -> list[model.Definition]:
-    """The definitions by which a transition that the native controller has begun and will not end could be followed.
-
-    It has changed the topology, and was switched off before it said that this is complete. Its conditions alone do not
-    say so: it writes them before the change, which may never have come, and they stay when all is over.
-    """
+    """The definitions by which a transition that the native controller has begun and will not end could be followed."""
+    # It has changed the topology, and was switched off before it said that this is complete. Its conditions alone do
+    # not say so: it writes them before the change, which may never have come, and they stay when all is over.
     known, here, platform = context.known, records.pair(context.infrastructure), context.infrastructure.platform
     condition = _condition(known)
     if known.mutable_topology is not False or condition is None or here != _ROUTE[1]:
@@ -286,11 +265,7 @@ def _changed(context: Context) -> datetime | None:
 
 def _completed_since(context: Context) -> bool:
     """Has a transition of ours been completed here after that change? Then its conditions are left over from before."""
-    changed, latest = _changed(context), context.leader.latest
+    changed, latest, here = _changed(context), context.leader.latest, records.pair(context.infrastructure)
     remembered = None if latest is None else records.completed(latest) or latest.last_transition
-    return any(
-        last.target == records.pair(context.infrastructure)
-        and (changed is None or last.completed_time is None or last.completed_time >= changed)
-        for last in (records.last(context), remembered)
-        if last is not None
-    )
+    ended = [last for last in (records.last(context), remembered) if last is not None and last.target == here]
+    return any(changed is None or last.completed_time is None or last.completed_time >= changed for last in ended)

@@ -2,42 +2,33 @@
 
 A pool that is equal to itself, or a deployment that is ready, proves nothing unless it is known how it was before. So
 everything that the convergence of a definition asks about is captured from what is watched, and what cannot be read
-keeps the admission back (`admission`), by name. What the cluster does not have, because a capability is off, because
-its operator was set to remove it, or because the matrix calls it optional, is recorded as missing.
-
-It lives in an API object, and a copy of it in another, so it is small: numbers and names, at most `LARGEST` bytes.
+keeps the admission back (`admission`), by name. What the cluster does not have is recorded as missing. It lives in an
+API object, and a copy of it in another, so it is small: numbers and names, at most `LARGEST` bytes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 import pydantic
 
 from topology_api.types import Baseline
 from topology_api.vocabulary import CheckName, Topology
 
-from ..checks import nodes, operands, result
+from ..checks import nodes, operands
+from ..definitions import model
+from ..definitions import operands as matrices
 from ..observe import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from ..definitions import model
-    from ..definitions import operands as matrices
-    from .state import Context
+from .state import Context
 
 T = TypeVar("T")
-Part = dict[str, Any]
-"""One entry of a list of the baseline, before it is checked against the schema."""
+Part = dict[str, Any]  # one entry of a list of the baseline, before it is checked against the schema
 
-LARGEST = 8 * 1024
-"""Bytes of JSON."""
+LARGEST = 8 * 1024  # bytes of JSON
 _FOR_POOLS = 3 * 1024
 _MOST_POOLS = 16
 _MOST_NODES = 16
@@ -46,29 +37,15 @@ _MALFORMED = facts.Kind.MALFORMED
 _GUARD = "PodDisruptionBudget"
 _VERSION = "clusterversions.config.openshift.io/version"
 REVISIONS = timedelta(minutes=3)
-"""How long after an operator has observed another configuration its newest revision may still be the one before.
-
-The first revision comes after 16 to 45 s, the second 20 to 36 s later (cluster-kube-apiserver-operator 9c413cd4,
-release-4.22), later on a busy machine. There and back with 1, 5, 15 and 30 s between, that operator wrote its
-ConfigMaps for the way back nevertheless, and made two more revisions each time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unmeasured:
-    """What convergence would be measured against and cannot be read. `what` is never empty."""
-
-    what: tuple[facts.Unobserved, ...]
-
-    def __str__(self) -> str:
-        return result.listed(map(str, self.what))
+"""How long after an operator has observed another configuration its newest revision may still be the one before: the
+first comes after 16 to 45 s, the second 20 to 36 s later (cluster-kube-apiserver-operator 9c413cd4, release-4.22). Back
+and forth with 1 to 30 s between, that operator made two more revisions each time."""
 
 
 def settling(context: Context, definition: model.Definition) -> dict[str, datetime]:
-    """Static pods that must get another revision, and may have one in the making now; each with the time when not.
-
-    Measured now, that one would count as the answer to the change although it is older, or a newer one would never
-    come. A time that is further ahead than the bound is of a clock that was wrong.
-    """
+    """Static pods that must get another revision, and may have one in the making now; each with the time when not."""
+    # Measured now, that one would count as the answer to the change although it is older, or a newer one would never
+    # come. A time that is further ahead than the bound is of a clock that was wrong.
     override = context.leader.settle_seconds
     # Who shortens the settle time (tests, demos) has operators that are as quick.
     bound = REVISIONS if override is None else min(REVISIONS, timedelta(seconds=override))
@@ -80,11 +57,9 @@ def settling(context: Context, definition: model.Definition) -> dict[str, dateti
 
 
 def unobserved(context: Context, definition: model.Definition) -> tuple[str, ...]:
-    """Static pods that must get another revision, and whose operator has not yet observed where the change starts.
-
-    Were the topology changed now, it would make no newer one. Seen with cluster-kube-apiserver-operator 9c413cd4
-    (release-4.22), stopped for 16 s.
-    """
+    """Static pods that must get another revision, and whose operator has not yet observed where the change starts."""
+    # Were the topology changed now, it would make no newer one. Seen with cluster-kube-apiserver-operator 9c413cd4
+    # (release-4.22), stopped for 16 s.
     if definition.source.control_plane is not Topology.SINGLE_REPLICA:
         return ()
     return tuple(key for key, pods in _revised(context, definition) if pods.observed_single is False)
@@ -105,18 +80,16 @@ def _asked(context: Context, definition: model.Definition) -> list[matrices.Grou
     return [group for group in context.transitions.matrix.groups if group.check in asked]
 
 
-def capture(context: Context, definition: model.Definition) -> Baseline | Unmeasured:
+def capture(context: Context, definition: model.Definition) -> Baseline | tuple[facts.Unobserved, ...]:
     """Everything that the convergence of this definition is measured against, or what of it cannot be read."""
     parts, unread = _measured(context, definition)
-    return Unmeasured(tuple(dict.fromkeys(unread))) if unread else _fitting(parts)
+    return tuple(dict.fromkeys(unread)) if unread else _fitting(parts)
 
 
 def afterwards(context: Context, definition: model.Definition, changed: datetime) -> Baseline:
-    """How the cluster was at a change that another client made then, as far as that can still be known.
-
-    A configuration or a revision of now is that of the change only where its operator has not seen the change yet. What
-    may be newer is left out, and asked for its plain state (`checks.operands`): awaiting the next would never end.
-    """
+    """How the cluster was at a change that another client made then, as far as that can still be known."""
+    # A configuration or a revision of now is that of the change only where its operator has not seen the change yet.
+    # What may be newer is left out, and asked for its plain state (`checks.operands`).
     parts, _ = _measured(context, definition)
     observed = parts.get("control_plane_observed")
     if observed is None or observed == definition.target.control_plane:
@@ -162,16 +135,17 @@ def _measured(context: Context, definition: model.Definition) -> tuple[Part, lis
     if CheckName.CONTROL_PLANE_NODES in checks:
         carrying = nodes.carrying(known) or {}
         parts["control_plane_nodes"] = tuple(sorted(name for name, why in carrying.items() if not why))[:_MOST_NODES]
-    measured: list[Part] = []
-    for group in groups:
-        measured += _operands(known, group, unread, absent=isinstance(absent[group.check], str))
-    parts["operands"] = tuple(measured)
+    parts["operands"] = tuple(
+        part
+        for group in groups
+        for part in _operands(known, group, unread, absent=isinstance(absent[group.check], str))
+    )
     if groups:
         # The operators that answer for these operands, with the time when each came to rest.
         wanted = {name for group in groups for name in group.operators}
-        operators = _readable(known.cluster_operators, unread)
+        operators = [each for each in _readable(known.cluster_operators, unread) if each.name in wanted]
         parts["cluster_operators"] = tuple(
-            [{"name": each.name, "settled_time": each.settled_time} for each in operators if each.name in wanted]
+            [{"name": each.name, "settled_time": each.settled_time} for each in operators]
         )
     return parts, unread
 
@@ -182,15 +156,15 @@ def _readable(items: facts.Fact[tuple[facts.Fact[T], ...]], unread: list[facts.U
     return facts.readable(items)
 
 
-def _fitting(parts: Part) -> Baseline | Unmeasured:
+def _fitting(parts: Part) -> Baseline | tuple[facts.Unobserved, ...]:
     """The baseline of these parts, if it is as the schema has it and small enough."""
     try:
         baseline = Baseline.model_validate(parts)
     except pydantic.ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        return Unmeasured((facts.Unobserved(f"the baseline's {where}", error.errors()[0]["msg"], _MALFORMED),))
+        return (facts.Unobserved(f"the baseline's {where}", error.errors()[0]["msg"], _MALFORMED),)
     if len(json.dumps(baseline.to_api())) > LARGEST:
-        return Unmeasured((facts.Unobserved("the baseline", f"would be larger than {LARGEST} bytes", _MALFORMED),))
+        return (facts.Unobserved("the baseline", f"would be larger than {LARGEST} bytes", _MALFORMED),)
     return baseline
 
 

@@ -1,38 +1,29 @@
 """When the record is written, when the report, and when time alone could change a decision.
 
-Dozens of operators watch Infrastructure, and the machine config operator renders everything again at each of its events
-(machine-config-operator pkg/operator/sync.go; release-4.20 to 4.22). So the record is written at once when something
-has happened: another phase or attempt, a problem that begins or ends, the last check that becomes Met. Newer answers
-are kept in memory (`LeaderState.latest`), shown elsewhere, and written once a minute, at ever longer intervals while
-they keep changing; that not all checks are Met any more is written after ten seconds, later each time it comes back.
+The machine config operator renders everything again at each event of Infrastructure (machine-config-operator
+pkg/operator/sync.go; release-4.20 to 4.22). So the record is written at once when something has happened: another phase
+or attempt, a problem that begins or ends, the last check that becomes Met. Newer answers are kept in memory
+(`LeaderState.latest`), shown elsewhere, and written once a minute, at ever longer intervals while they keep changing;
+that not all checks are Met any more is written after ten seconds, later each time it comes back.
 
-library-go's status controller, in a dozen processes, wakes for each write of any ClusterOperator. A status, a reason or
-a phase is written there at once, a text alone at most every ten seconds, and less often the more a phase has had. In
-the settle time it is written with the record, so that the two never contradict each other.
+A dozen processes wake for each write of any ClusterOperator. A status, a reason or a phase is written there at once, a
+text alone at most every ten seconds, and less often the more a phase has had. In the settle time it is written with the
+record, so that the two never contradict each other.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 
-from topology_api.types import TopologyTransition, fit
+from topology_api.types import Check, TopologyTransition, fit
 from topology_api.vocabulary import CheckStatus, Phase, Stage
 
 from ..checks import etcd, machine_config
 from ..observe import facts
 from . import records
-from .decision import Step
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from topology_api.types import Check
-
-    from .decision import Decision
-    from .state import Context, LeaderState
+from .state import Context, Decision, LeaderState, Step
 
 INTERVAL, LONGEST = timedelta(minutes=1), timedelta(minutes=32)
 """Between two writes of nothing but newer answers, and what that grows to while they keep changing."""
@@ -45,17 +36,15 @@ _LATER = frozenset({"message", "checks", "progress", "advisories", "available", 
 
 def written(context: Context, decision: Decision) -> Decision:
     """Add the steps that a decision without a change needs: save the record when it is time for that, then report."""
-    record = context.infrastructure.record
-    stored = record if isinstance(record, TopologyTransition) else None
     reported = dataclasses.replace(summarized(context, decision), steps=(Step.REPORT,))
-    return due(reported, stored, context.leader, context.now)
+    return due(reported, records.stored(context.infrastructure), context.leader, context.now)
 
 
 def summarized(context: Context, decision: Decision) -> Decision:
     """The decision whose record says in one sentence what Progressing says, with the events of the way to it."""
     if decision.record is None:
         return decision
-    record = decision.record.model_copy(update={"message": fit(decision.sentence)})
+    record = records.updated(decision.record, message=fit(decision.sentence))
     happened = records.between(context.record, record, context.infrastructure.desired, decision.note, context.now)
     return dataclasses.replace(decision, record=record, happened=happened)
 
@@ -64,7 +53,7 @@ def newest(stored: TopologyTransition | None, latest: TopologyTransition | None)
     """The stored record with the answers that this leader has seen since it wrote it; others' edits win."""
     if stored is None or latest is None or _head(stored) != _head(latest):
         return stored
-    return stored.model_copy(update={"message": latest.message, "checks": latest.checks, "progress": latest.progress})
+    return records.updated(stored, message=latest.message, checks=latest.checks, progress=latest.progress)
 
 
 def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderState, now: datetime) -> Decision:
@@ -81,7 +70,7 @@ def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderSta
             first, longest = bounds(leader, TEXT, TEXT_LONGEST)
             unmet = [check.last_transition_time for check in _awaited(record) if check.status is not CheckStatus.MET]
             moment = min(moment, min(unmet) + min(first * 3 ** min(leader.writes.corrections, 10), longest))
-        wait = _left(moment, now)
+        wait = until([moment], now)
     if wait is None:
         return dataclasses.replace(decision, steps=(Step.SAVE, *decision.steps))
     sooner = wait if decision.look_again is None else min(wait, decision.look_again)
@@ -98,7 +87,8 @@ def text_in(leader: LeaderState, now: datetime) -> float | None:
     if leader.texts.at is None:
         return None
     first, longest = bounds(leader, TEXT, TEXT_LONGEST)
-    return _left(leader.texts.at + min(first * _TEXT_GROWTH ** min(leader.texts.in_a_row, 64), longest), now)
+    wait = min(first * _TEXT_GROWTH ** min(leader.texts.in_a_row, 64), longest)
+    return until([leader.texts.at + wait], now)
 
 
 def contradicts(record: TopologyTransition | None, stored: TopologyTransition | None) -> bool:
@@ -134,14 +124,9 @@ def moments(known: facts.Facts) -> list[datetime]:
 
 
 def until(moments: list[datetime], now: datetime) -> float | None:
-    """Seconds until the first of these that is still to come; a moment after it, so that it has passed then."""
-    return _left(min([moment for moment in moments if moment > now], default=now), now)
-
-
-def _left(moment: datetime, now: datetime) -> float | None:
-    """Seconds until then, a little more so that it has passed; None when it has."""
-    left = moment - now
-    return left.total_seconds() + 0.05 if left > timedelta() else None
+    """Seconds until the first of these that is still to come, a little more so that it has passed; None: none is."""
+    ahead = [moment for moment in moments if moment > now]
+    return (min(ahead) - now).total_seconds() + 0.05 if ahead else None
 
 
 def _awaited(record: TopologyTransition) -> list[Check]:

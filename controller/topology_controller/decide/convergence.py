@@ -1,53 +1,35 @@
 """After the change: watch the cluster follow, and say when it has.
 
-Completed needs every convergence check Met without a break for the settle time. It is read from the times that the
-record keeps, but counts only while this leader has watched: what a predecessor did not see is no quiet. Past the
-deadline the transition is overdue, and stuck once nothing has progressed for a while: shown, taken back with the next
-progress, and never rolled back. Then an administrator may accept the check of a workload as it is (ConfigMap
-`facts.Acceptances`): it keeps its true answer, and is not waited for in this attempt any more.
+Completed needs every convergence check Met without a break for the settle time, by the times of the record, while this
+leader has watched: what a predecessor did not see is no quiet. Past the deadline the transition is overdue, and stuck
+once nothing has progressed for a while: shown, taken back with the next progress, and never rolled back. Then an
+administrator may accept the check of a workload as it is (ConfigMap `facts.Acceptances`): it keeps its true answer, and
+is not waited for in this attempt any more.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
-from topology_api.types import ACCEPTED_MESSAGE_LIMIT, Accepted, fit, whole_seconds
-from topology_api.vocabulary import (
-    ACCEPTED_CHECKS,
-    CheckName,
-    CheckStatus,
-    EventReason,
-    Phase,
-    ProblemReason,
-    Reason,
-    Stage,
-)
+from topology_api import types, vocabulary
+from topology_api.types import Accepted, Check, TopologyTransition, fit, whole_seconds
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, ProblemReason, Reason, Stage
 
 from ..checks import catalog, operators
-from ..checks.result import LONGEST, ConvergenceContext, first_reason, listed, sentences
+from ..checks.result import LONGEST, CheckResult, ConvergenceContext, first_reason, listed, sentences
+from ..definitions import model
 from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
-from . import applicability, assessment, baseline, cadence, leader, problems, records
-from .decision import READING, Cause, Decision, EventSpec, Step
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import Check, RecordCopy, TopologyTransition
-
-    from ..checks.result import CheckResult
-    from ..definitions import model
-    from .state import Context
+from . import applicability, assessment, baseline, cadence, leader, records
+from .state import READING, Cause, Context, Decision, EventSpec, Step
 
 _BY_NATIVE = (
     "The native controller began this transition and is switched off (feature gate MutableTopology): this operator "
     "follows it to its end"
 )
 _LONGEST_NAME = 64
-_SHORTEST_ANSWER = 100
-"""Characters of what a check has found that are shown however long the command is that follows."""
+_SHORTEST_ANSWER = 100  # characters of what a check has found that are shown however long the command is that follows
 
 
 def converging(context: Context, record: TopologyTransition) -> Decision:
@@ -60,26 +42,23 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
             f"Transition {record.name} is under way, but this version has no definition of that name: "
             "it cannot tell when it is completed. Install the version that started it"
         )
-        cause = Cause(Reason.TRANSITION_STUCK, message)
-        return Decision(
-            Phase.CONVERGING, steps=(Step.REPORT,), degraded=cause, note=message, upgrade_block=block, level=False
-        )
+        cause, steps = Cause(Reason.TRANSITION_STUCK, message), (Step.REPORT,)
+        return Decision(Phase.CONVERGING, None, steps, degraded=cause, note=message, upgrade_block=block, level=False)
     if known.awaited:
         return Decision(Phase.CONVERGING, watch=True, note=READING, upgrade_block=block)
     deadline, before = deadline_of(record, definition, known, now), record.accepted
     record, results, ignored = _asked(context, record, definition, late=now >= deadline)
     converged = records.checks(record, Stage.CONVERGENCE, results, now)
-    kept = record.model_copy(
-        update={
-            "checks": (*records.of_stage(record, Stage.PREFLIGHT), *converged),
-            "progress": records.progress(results),
-            "deadline_time": deadline,
-            "observed_generation": context.infrastructure.generation,
-            "available": records.available(context),
-        }
+    kept = records.updated(
+        record,
+        checks=(*records.of_stage(record, Stage.PREFLIGHT), *converged),
+        progress=records.progress(results),
+        deadline_time=deadline,
+        observed_generation=context.infrastructure.generation,
+        available=records.available(context),
     )
     # By the answers of this moment: what a roll-out that is under way will do by itself is no advisory.
-    kept = kept.model_copy(update={"advisories": records.advised(context, kept)})
+    kept = records.updated(kept, advisories=records.advised(context, kept))
     accepted = records.accepted(record)
     awaited = tuple([result for result in results if result.name not in accepted])
     pending = tuple([check for check in converged if check.name not in accepted])
@@ -99,18 +78,23 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
         ignored=ignored,
     )
     if all_met and now >= quiet_at and not known.disturbed:
-        return _completed(context, decision, kept)
+        phase, done = Phase.COMPLETED, whole_seconds(now)
+        kept = records.updated(kept, phase=phase, problem=None, phase_transition_time=done, completed_time=done)
+        kept = records.updated(kept, last_transition=records.completed(kept))
+        text = completed_note(kept)
+        decision = dataclasses.replace(decision, phase=phase, record=kept, note=text, watch=False, upgrade_block=None)
+        return cadence.written(context, decision)
     waiting = not all_met or bool(known.disturbed)
     stuck_at = max(deadline, _progressed(context, kept, definition) + _patience(definition))
     stuck = _stuck(kept, pending, awaited, known.disturbed) if now >= stuck_at and waiting else None
-    unreadable, lost = problems.unreadable(pending, now), problems.redundancy_lost(context)
-    problem = problems.after_change(context, kept, awaited, stuck or unreadable)
+    unreadable, lost = assessment.unreadable(pending, now), assessment.redundancy_lost(context)
+    problem = assessment.after_change(context, kept, awaited, stuck or unreadable)
     # An answer that time alone takes back is looked at then, while it settles too.
-    moments = [deadline, stuck_at, *cadence.moments(known), *problems.moments(context)]
-    moments += [quiet_at] if all_met else problems.unreadable_moments(converged)
+    moments = [deadline, stuck_at, *cadence.moments(known), *assessment.moments(context)]
+    moments += [quiet_at] if all_met else assessment.unreadable_moments(converged)
     decision = dataclasses.replace(
         decision,
-        record=kept.model_copy(update={"problem": problem}),
+        record=records.updated(kept, problem=problem),
         note=note(context, kept, definition, results, overdue=now >= deadline and waiting),
         degraded=stuck or (unreadable if lost is None else Cause(Reason.REDUNDANCY_LOST, lost.message)),
         look_again=cadence.until(moments, now),
@@ -118,28 +102,17 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
     decision = cadence.written(context, decision)
     if stuck is not None:
         # One event for each attempt, however often it comes back: the condition and the metric show each time.
-        event = EventSpec(EventReason.TRANSITION_STUCK, stuck.message, warning=True)
+        event = EventSpec(vocabulary.EventReason.TRANSITION_STUCK, stuck.message, warning=True)
         decision = dataclasses.replace(decision, happened=(*decision.happened, event))
     return decision
 
 
-def upgrade_block(record: RecordCopy | TopologyTransition) -> str:
+def upgrade_block(record: types.RecordCopy | TopologyTransition) -> str:
     """The message of Upgradeable=False for a record that has a target."""
     target = record.target.control_plane if record.target is not None else ""
     if record.phase is Phase.CONVERGING:
         return operators.block_message_after_change(record.name or "", target)
     return operators.block_message(record.name or "", target)
-
-
-def _completed(context: Context, decision: Decision, kept: TopologyTransition) -> Decision:
-    done = whole_seconds(context.now)
-    times = {"phase_transition_time": done, "completed_time": done}
-    kept = kept.model_copy(update={"phase": Phase.COMPLETED, "problem": None, **times})
-    kept = kept.model_copy(update={"last_transition": records.completed(kept)})
-    decision = dataclasses.replace(
-        decision, phase=Phase.COMPLETED, record=kept, note=completed_note(kept), watch=False, upgrade_block=None
-    )
-    return cadence.written(context, decision)
 
 
 def completed_note(record: TopologyTransition) -> str:
@@ -168,9 +141,9 @@ def note(
         waiting = f"All convergence checks are met; waiting {settle} s for all of them to stay met"
     late = f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}" if overdue and record.deadline_time else ""
     components = assessment.converging(results, definition, record.admitted_time, record.last_transition)
-    missing, begun, native = records.went_without(record), _begun(known, record), _BY_NATIVE if record.by_native else ""
-    without = f"Accepted without: {missing}" if missing else ""
-    danger, required = problems.danger(known), assessment.required(record.advisories, awaited)
+    without, begun = records.accepted_note(record, "Accepted without: "), _begun(known, record)
+    native = _BY_NATIVE if record.by_native else ""
+    danger, required = assessment.danger(known), assessment.required(record.advisories, awaited)
     # The danger, and what an administrator has to do, are never left out.
     least = [native, components, without, waiting, begun]
     return assessment.within(late, components, danger, waiting, without, native, begun, required, least=least)
@@ -230,14 +203,15 @@ def _asked(
         if entry.check in before and not entry.wrong and entry.attempt == record.attempt:
             continue
         if why := _ignored(entry, record, answers, late=late):
-            ignored.append(f"{entry.check[:_LONGEST_NAME]} in ConfigMap {ACCEPTED_CHECKS} is ignored: {why}")
+            name = entry.check[:_LONGEST_NAME]
+            ignored.append(f"{name} in ConfigMap {vocabulary.ACCEPTED_CHECKS} is ignored: {why}")
             continue
-        message = fit(answers[CheckName(entry.check)].message, ACCEPTED_MESSAGE_LIMIT)
+        message = fit(answers[CheckName(entry.check)].message, types.ACCEPTED_MESSAGE_LIMIT)
         since = whole_seconds(context.now)
         taken.append(Accepted(name=entry.check, message=message, reason=entry.reason, accepted_time=since))
     if not taken:
         return record, results, tuple(ignored)
-    accepting = record.model_copy(update={"accepted": (*record.accepted, *taken)})
+    accepting = records.updated(record, accepted=(*record.accepted, *taken))
     # Its operator need not be seen to react any more either.
     return accepting, ask(records.accepted(accepting)), tuple(ignored)
 
@@ -274,18 +248,17 @@ def _settle(context: Context, definition: model.Definition) -> int:
 
 def _begun(known: facts.Facts, record: TopologyTransition) -> str:
     """What was begun in the meantime; empty when nothing was."""
-    version, baseline = known.cluster_version, record.baseline
-    begun = []
+    version, baseline, upgrade, native = known.cluster_version, record.baseline, "", ""
     if not isinstance(version, facts.Unobserved) and version.conditions.status("Progressing") == "True":
         before = f" from {baseline.version}" if baseline is not None and baseline.version else ""
         onward = f" to {version.newest}" if version.newest else ""
-        begun.append(f"An upgrade{before}{onward} is under way")
+        upgrade = f"An upgrade{before}{onward} is under way"
     if applicability.native_in_charge(known):
-        begun.append(
+        native = (
             "The native controller is in charge of what comes next: this operator reports how the cluster follows, "
             "then stands down"
         )
-    return sentences(*begun)
+    return sentences(upgrade, native)
 
 
 def _stuck(
@@ -294,23 +267,19 @@ def _stuck(
     results: tuple[CheckResult, ...],
     disturbed: tuple[str, ...],
 ) -> Cause:
-    """Name what an administrator can repair, with the command; else what has been failing longest.
-
-    ClusterOperatorsStable is the last: it fails because of what another check can name.
-    """
+    """Name what an administrator can repair, with the command; else what has been failing longest."""
     since = "" if record.deadline_time is None else f" since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}"
     overdue = f"Overdue{since}, and nothing progresses"
     failing = [check for check in converged if check.status is not CheckStatus.MET]
     if not failing:
         return Cause(Reason.TRANSITION_STUCK, f"{overdue}. Waiting for the watch of {listed(disturbed)}")
-    blocking = min(
-        failing,
-        key=lambda check: (
-            not assessment.awaited(record.advisories, [check]),
-            check.last_transition_time,
-            check.name == CheckName.CLUSTER_OPERATORS_STABLE,
-        ),
-    )
+
+    def rank(check: Check) -> tuple[bool, datetime, bool]:
+        # ClusterOperatorsStable is the last: it fails because of what another check can name.
+        last = check.name == CheckName.CLUSTER_OPERATORS_STABLE
+        return not assessment.awaited(record.advisories, [check]), check.last_transition_time, last
+
+    blocking = min(failing, key=rank)
     advisory = next(iter(assessment.awaited(record.advisories, [blocking])), None)
     required = "" if advisory is None else f"Required: {assessment.action(advisory)}"
     text = f"{overdue}. Blocked by {blocking.name}: "

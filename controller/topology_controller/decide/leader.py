@@ -1,7 +1,5 @@
 """How looks, decisions and writes change what a leader remembers (`state`).
 
-Pure: `reconcile` holds the one `LeaderState` and hands in what it saw and when.
-
 A wall clock is set now and then, which shows against the monotonic one. What changes the topology or calls it completed
 never rests on it alone: the settle time counts only while this leader has watched without a break, by a clock that was
 not set meanwhile, and its other waits are shifted along. (What the record says of the future: `records.believed`.)
@@ -10,31 +8,20 @@ not set meanwhile, and its other waits are shifted along. (What the record says 
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, Stage
 
 from ..observe import facts
-from . import applicability, cadence, problems, records
-from .state import Progress, Voids, Writes
+from . import applicability, assessment, cadence, records
+from .state import Clocks, Decision, LeaderState, Progress, Voids, Writes
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import TopologyTransition
-
-    from .decision import Decision
-    from .state import Clocks, LeaderState
-
-_JUMP = 1.0
-"""Seconds by which a clock that is set differs from the monotonic one."""
-_SLEW = 0.1
-"""Share of the time that a clock may be off that is only corrected slowly: NTP slews by less."""
+_JUMP = 1.0  # seconds by which a clock that is set differs from the monotonic one
+_SLEW = 0.1  # share of the time that a clock may be off that is only corrected slowly: NTP slews by less
 _SHORTEST_HOLD = timedelta(seconds=1)
 """Until an admission may begin again after live evidence disagreed, however short the settle time is."""
-_MOST_ANSWERS = 2048
-"""Answers that are remembered; a transition that has given more only comes and goes."""
+_MOST_ANSWERS = 2048  # answers that are remembered; a transition that has given more only comes and goes
 
 
 def jump(before: Clocks | None, now: Clocks) -> timedelta:
@@ -54,8 +41,8 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
     blind = not watching or bool(known.disturbed)
     blind = blind or any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
     kept = None if applicability.native_in_charge(known) else leader.gate_since
-    gate_since = (kept or now) if applicability.gate(known) else None
-    two, two_since = problems.two_voters(known), leader.two_voters_since
+    gate_since = (kept or now) if known.mutable_topology is True else None
+    two, two_since = assessment.two_voters(known), leader.two_voters_since
     # What cannot be read for a moment is not over.
     if two is not None or known.etcd_endpoints is facts.NOT_READ:
         two_since = (two_since or now) if two else None
@@ -66,7 +53,7 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
         steady_since=now if blind or leader.unquiet or missed else leader.steady_since,
         gate_since=gate_since,
         two_voters_since=two_since,
-        lost_at=now if problems.lost_nodes(known) else leader.lost_at,
+        lost_at=now if assessment.lost_nodes(known) else leader.lost_at,
         unquiet=blind,
     )
 

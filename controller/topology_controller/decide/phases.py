@@ -4,33 +4,24 @@
 
 `decide` first settles who is in charge, then whether it may speak at all (object there, API installed, topology not
 overwritten), and then goes by the phase of the record: before the change everything is decided from the request and the
-preflight checks (`admission`), afterwards from the record and the convergence checks only (`convergence`). The change
-itself is decided only from facts that were read live, and only when the live Infrastructure carries an attempt that
-this very leader has recorded.
+preflight checks (`admission`), afterwards from the record and the convergence checks only (`convergence`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from datetime import datetime
 
-from topology_api.types import TopologyTransition, fit, whole_seconds
+from topology_api.types import Advisory, RecordCopy, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName, Phase, ProblemReason, Reason
 
+from .. import shell
 from ..checks import advisories, operators
 from ..checks.result import LONGEST, every, listed, sentences
+from ..definitions import load, model
 from ..observe import facts
-from . import admission, applicability, assessment, cadence, convergence, problems, records
-from .decision import READING, Cause, Decision, Step
-from .state import Context
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_api.types import Advisory, RecordCopy
-
-    from ..definitions import load, model
-    from .state import LeaderState
+from . import admission, applicability, assessment, cadence, convergence, records
+from .state import READING, Cause, Context, Decision, LeaderState, Step
 
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
 _BLOCKING = _UNDER_WAY | {Phase.PENDING}
@@ -53,8 +44,8 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
     if isinstance(own, facts.Unobserved) and not own.missing:
         # The copy of the record may be in it: without having read it nothing can be called a fresh start, and nothing
         # can be reported either. The watches stay as they are needed.
-        record = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.record
-        phase = record.phase if isinstance(record, TopologyTransition) else Phase.IDLE
+        record = records.stored(infrastructure)
+        phase = Phase.IDLE if record is None else record.phase
         return Decision(phase, watch=phase in _BLOCKING, note=str(own))
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     if isinstance(infrastructure, facts.Unobserved):
@@ -80,10 +71,8 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
 
 
 def _follows(context: Context, copy: RecordCopy | None, lacks: str | None) -> bool:
-    """Is what we have changed still on its way? Where the record cannot stand, its copy says which phase it was.
-
-    Only we know what that is measured against: it is reported to its end, and topology is not written any more.
-    """
+    """Is what we have changed still on its way? Where the record cannot stand, its copy says which phase it was."""
+    # Only we know what that is measured against: it is reported to its end, and topology is not written any more.
     record = context.record
     if record is None or record.phase is not Phase.CONVERGING or record.target != records.pair(context.infrastructure):
         return False
@@ -104,15 +93,23 @@ def _by_record(context: Context) -> Decision:
     if record.phase is Phase.CONVERGING:
         return convergence.converging(context, record)
     requested |= record.by_native and infrastructure.native_desired == record.target.control_plane
-    return _keep(context, record) if requested else _request(context)
+    if not requested:
+        return _request(context)
+    kept = records.updated(
+        record,
+        observed_generation=infrastructure.generation,
+        available=records.available(context),
+        advisories=_left(context),
+        last_transition=records.last(context),
+        problem=None,
+    )
+    return cadence.written(context, Decision(Phase.COMPLETED, kept, note=convergence.completed_note(kept)))
 
 
 def _without_infrastructure(known: facts.Facts, why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
-    """Infrastructure does not exist, or cannot be read. What was under way keeps upgrades blocked.
-
-    Where it is malformed the watch is well, so readiness says nothing: the conditions must. What else cannot be read is
-    no reason to change what was reported. A native controller in charge waits for operators that are not well.
-    """
+    """Infrastructure does not exist, or cannot be read. What was under way keeps upgrades blocked."""
+    # Where it is malformed the watch is well, so readiness says nothing: the conditions must. What else cannot be read
+    # is no reason to change what was reported. A native controller in charge waits for operators that are not well.
     report, native = (Step.REPORT,), applicability.native_in_charge(known)
     if native and (copy is None or copy.phase not in _UNDER_WAY):
         if why.awaited:
@@ -127,10 +124,8 @@ def _without_infrastructure(known: facts.Facts, why: facts.Unobserved, copy: Rec
     cause = Cause(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
     if copy is None or copy.phase not in _BLOCKING or copy.target is None:
         return Decision(Phase.IDLE, steps=report, degraded=cause)
-    note = f"Waiting for {why.what}"
-    return Decision(
-        copy.phase, watch=True, steps=report, degraded=cause, note=note, upgrade_block=convergence.upgrade_block(copy)
-    )
+    note, block = f"Waiting for {why.what}", convergence.upgrade_block(copy)
+    return Decision(copy.phase, watch=True, steps=report, degraded=cause, note=note, upgrade_block=block)
 
 
 def _not_installed(context: Context, lacks: str, copy: RecordCopy | None) -> Decision:
@@ -152,25 +147,19 @@ def _not_installed(context: Context, lacks: str, copy: RecordCopy | None) -> Dec
 
 def _too_new(newer: facts.Newer) -> Decision:
     """A newer version is in the middle of something: nothing is written over it, and minor upgrades stay blocked."""
-    removal = (
-        "oc patch infrastructure cluster --subresource=status --type merge -p "
-        """'{"status":{"topologyTransition":null}}'"""
-    )
+    patch = "oc patch infrastructure cluster --subresource=status --type merge -p {}"
+    removal = shell.command(patch, '{"status":{"topologyTransition":null}}')
     note = f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know"
     message = f"{note}. Install the newer version again or, if nothing is under way, take it out with: {removal}"
     block = operators.block_message(newer.name or "", newer.target) if newer.target else message
-    cause = Cause(Reason.EVIDENCE_UNREADABLE, message)
-    return Decision(
-        Phase.UNSUPPORTED, steps=(Step.REPORT,), degraded=cause, note=note, upgrade_block=block, level=False
-    )
+    cause, steps = Cause(Reason.EVIDENCE_UNREADABLE, message), (Step.REPORT,)
+    return Decision(Phase.UNSUPPORTED, None, steps, degraded=cause, note=note, upgrade_block=block, level=False)
 
 
 def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:
-    """Stand down, and show what the native controller does meanwhile.
-
-    A record from before the change is cleared once; a hosted cluster's Infrastructure is never written, and neither is
-    one whose definition `lacks` our fields: that would take out for good what it only does not show.
-    """
+    """Stand down, and show what the native controller does meanwhile."""
+    # A record from before the change is cleared once; a hosted cluster's Infrastructure is never written, and neither
+    # is one whose definition `lacks` our fields: that would take out for good what it only does not show.
     record, phase, observed = context.record, context.phase, None
     # What the native controller does goes on changing, and the record is not written for that.
     message = fit(cause.message)
@@ -185,7 +174,7 @@ def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:
     if unwritten or record is None or not (given_back or record.phase.asks):
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
-    idle = _idle_record(context).model_copy(update={"message": message})
+    idle = records.updated(_idle_record(context), message=message)
     return Decision(phase, idle, (Step.SAVE, Step.REPORT), disabled=cause, observed=observed)
 
 
@@ -204,11 +193,11 @@ def _overwritten(context: Context, record: TopologyTransition) -> Decision:
         f"Status topology was {record.target} and is {here} now, written by {by}. Find out why. Nothing is "
         f"written until the request is {way_out}: {_CANCEL}"
     )
-    problem = problems.problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
+    problem = assessment.problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
     decision = Decision(
         record.phase,
         # The record answers this request too: one that seemed to be older would be no problem to a health check.
-        record.model_copy(update={"problem": problem, "observed_generation": infrastructure.generation}),
+        records.updated(record, problem=problem, observed_generation=infrastructure.generation),
         degraded=Cause(Reason.TOPOLOGY_OVERWRITTEN, message),
         note=f"Stopped: {message}",
         # The machines may be on their way to either topology.
@@ -244,10 +233,8 @@ def _request(context: Context) -> Decision:
 
 
 def _choose(known: facts.Facts, candidates: list[model.Definition]) -> model.Definition | None:
-    """Tell definitions with the same source apart by the number of dedicated workers.
-
-    With an unreadable number the first one is shown: DedicatedWorkers answers Unknown for each of them.
-    """
+    """Tell definitions with the same source apart by the number of dedicated workers."""
+    # With an unreadable number the first one is shown: DedicatedWorkers answers Unknown for each of them.
     others = every(known.other_nodes)
     if len(candidates) == 1 or isinstance(others, facts.Unobserved):
         return candidates[0]
@@ -268,11 +255,9 @@ def _idle_record(context: Context) -> TopologyTransition:
 
 
 def _left(context: Context) -> tuple[Advisory, ...]:
-    """What the last transition has left to do, and what the native controller has.
-
-    Nothing of a request that was cancelled, or where the transition led to is gone. Nothing is watched: it is looked at
-    again when discovery reads.
-    """
+    """What the last transition has left to do, and what the native controller has."""
+    # Nothing of a request that was cancelled, or where the transition led to is gone. Nothing is watched: it is looked
+    # at again when discovery reads.
     record, last, left = context.record, records.last(context), context.leader.advisories or ()
     if record is None or last is None or last.target != records.pair(context.infrastructure):
         left = ()
@@ -325,17 +310,3 @@ def _unsupported(context: Context, desired: str) -> Decision:
     )
     block = f"{message}. Cancel the request to allow minor upgrades again: {_CANCEL}"
     return cadence.written(context, Decision(Phase.UNSUPPORTED, record, note=message, upgrade_block=block))
-
-
-def _keep(context: Context, record: TopologyTransition) -> Decision:
-    """Completed, and the request stays what it was."""
-    kept = record.model_copy(
-        update={
-            "observed_generation": context.infrastructure.generation,
-            "available": records.available(context),
-            "advisories": _left(context),
-            "last_transition": records.last(context),
-            "problem": None,
-        }
-    )
-    return cadence.written(context, Decision(Phase.COMPLETED, kept, note=convergence.completed_note(kept)))

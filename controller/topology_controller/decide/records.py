@@ -2,55 +2,36 @@
 
 What the record holds survives a restart: bounds and durations are computed from its times. A check keeps its
 lastTransitionTime while its status stays, so that "all Met and quiet since" can be read from the record alone. Events
-are sent after the writes of the decision; `report.events` names each after attempt and phase, so that after a crash
-between the write and the event it is the same event.
+are sent after the writes of the decision; `report.events` names each, so that after a crash it is the same event.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
-from topology_api import vocabulary
-from topology_api.types import (
-    Check,
-    LastTransition,
-    Progress,
-    RecordCopy,
-    TopologyPair,
-    TopologyTransition,
-    fit,
-    whole_seconds,
-)
+from topology_api import types, vocabulary
+from topology_api.types import Check, LastTransition, RecordCopy, TopologyPair, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, Stage
 
 from .. import shell
 from ..checks import advisories
-from ..checks.result import listed
+from ..checks.result import CheckResult, listed
 from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
-from .decision import EventSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from topology_api.types import Advisory, AvailableTransition
-
-    from ..checks.result import CheckResult
-    from .state import Context
+from .state import Context, EventSpec
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 STANDING = timedelta(minutes=5)
-"""How long other checks must have been unmet, none of them changing, until that is an event: a flapping node is no
-news."""
+"""How long the same checks must have been unmet, none changing, until that is an event: a flapping node is no news."""
 
 
 def pair(infrastructure: facts.Infrastructure) -> TopologyPair:
     """The present topology. Only call it when both values are there (`applicability.disabled`)."""
-    return TopologyPair(
-        control_plane=infrastructure.control_plane or "", infrastructure=infrastructure.infrastructure or ""
-    )
+    control_plane, value = infrastructure.control_plane or "", infrastructure.infrastructure or ""
+    return TopologyPair(control_plane=control_plane, infrastructure=value)
 
 
 def request(topology: str | None, field: str = vocabulary.DESIRED) -> str:
@@ -60,16 +41,12 @@ def request(topology: str | None, field: str = vocabulary.DESIRED) -> str:
 
 
 def recover(
-    infrastructure: facts.Infrastructure,
-    own: facts.Fact[facts.OwnOperator],
-    latest: TopologyTransition | None = None,
+    infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator], latest: TopologyTransition | None = None
 ) -> TopologyTransition | None:
-    """The record, or what can be rebuilt of it: from `latest`, as this leader last decided it, or from its copy.
-
-    When the topology is the target of what is left, the change has happened, whatever the phase there says; otherwise
-    nothing has. The copy, in ClusterOperator `topology`, is written by more clients than the record: it is evidence of
-    an attempt and never of its end, so that everything is proven again, and nothing in it is accepted.
-    """
+    """The record, or what can be rebuilt of it: from `latest`, as this leader last decided it, or from its copy."""
+    # When the topology is the target of what is left, the change has happened, whatever the phase there says. The copy,
+    # in ClusterOperator `topology`, is written by more clients than the record: it is evidence of an attempt and never
+    # of its end, so that everything is proven again, and nothing in it is accepted.
     if isinstance(infrastructure.record, TopologyTransition):
         return infrastructure.record
     here = infrastructure.control_plane, infrastructure.infrastructure
@@ -101,8 +78,18 @@ def shown(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperato
         return record
     if (copy.phase, copy.attempt, copy.target) != (record.phase, record.attempt, record.target):
         return record
-    answers = {"checks": copy.checks or record.checks, "progress": copy.progress or record.progress}
-    return record.model_copy(update=answers)
+    return updated(record, checks=copy.checks or record.checks, progress=copy.progress or record.progress)
+
+
+def stored(infrastructure: facts.Fact[facts.Infrastructure]) -> TopologyTransition | None:
+    """The record as it was seen last, None when there is none or it cannot be read."""
+    record = infrastructure.record if isinstance(infrastructure, facts.Infrastructure) else None
+    return record if isinstance(record, TopologyTransition) else None
+
+
+def updated(record: TopologyTransition, **fields: Any) -> TopologyTransition:
+    """The record with these fields instead."""
+    return record.model_copy(update=fields)
 
 
 def phase_time(previous: TopologyTransition | None, phase: Phase, now: datetime) -> datetime:
@@ -130,17 +117,13 @@ def checks(
     known = {check.name: check for check in of_stage(previous, stage)}
     kept = []
     for result in results:
-        before, message = known.get(result.name), fit(result.message)
-        if before is None or before.status is not result.status:
-            since = whole_seconds(now)
-        elif before.message == message:
-            kept.append(before)
-            continue
-        else:
-            since = before.last_transition_time
-        kept.append(
-            Check(stage=stage, name=result.name, status=result.status, message=message, last_transition_time=since)
-        )
+        name, status, message = result.name, result.status, fit(result.message)
+        before = known.get(name)
+        stays = before is not None and before.status is status
+        if before is None or not stays or before.message != message:
+            since = before.last_transition_time if before is not None and stays else whole_seconds(now)
+            before = Check(stage=stage, name=name, status=status, message=message, last_transition_time=since)
+        kept.append(before)
     return tuple(kept)
 
 
@@ -149,14 +132,13 @@ def of_stage(record: TopologyTransition | None, stage: Stage) -> tuple[Check, ..
     return tuple([check for check in (record.checks if record else ()) if check.stage is stage])
 
 
-def progress(results: Iterable[CheckResult]) -> Progress:
+def progress(results: tuple[CheckResult, ...]) -> types.Progress:
     """How many are Met."""
-    answers = [result.status is CheckStatus.MET for result in results]
-    met, total = sum(answers), len(answers)
-    return Progress(met=met, total=total, summary=f"{met}/{total}")
+    met, total = sum([result.status is CheckStatus.MET for result in results]), len(results)
+    return types.Progress(met=met, total=total, summary=f"{met}/{total}")
 
 
-def available(context: Context) -> tuple[AvailableTransition, ...]:
+def available(context: Context) -> tuple[types.AvailableTransition, ...]:
     """What could be requested, each by its newest verdict, as far as it still leads away from here."""
     before = {item.name: item for item in (context.record.available if context.record else ())}
     discovered = context.leader.available
@@ -168,7 +150,7 @@ def available(context: Context) -> tuple[AvailableTransition, ...]:
     return tuple(item for item in before.values() if item.name in here)
 
 
-def advised(context: Context, record: TopologyTransition) -> tuple[Advisory, ...]:
+def advised(context: Context, record: TopologyTransition) -> tuple[types.Advisory, ...]:
     """What an administrator has to do on the way to the record's target, by what is watched."""
     target = record.target or pair(context.infrastructure)
     return advisories.advise(context.known, target, context.transitions.matrix, record, context.now)
@@ -191,23 +173,16 @@ def accepted(record: TopologyTransition) -> frozenset[CheckName]:
     return frozenset(CheckName(entry.name) for entry in record.accepted if entry.name in ACCEPTABLE_CHECKS)
 
 
-def went_without(record: TopologyTransition) -> str:
-    """The same, as they are shown; empty when there are none."""
+def accepted_note(record: TopologyTransition, begin: str = ", accepted without: ") -> str:
+    """The same, as they are shown behind that beginning; empty when there are none."""
     names = [entry.name for entry in record.accepted if entry.name in ACCEPTABLE_CHECKS]
-    return listed(names, most=len(ACCEPTABLE_CHECKS))
-
-
-def accepted_note(record: TopologyTransition) -> str:
-    """What is added to a sentence about the transition; empty when nothing was accepted."""
-    return f", accepted without: {names}" if (names := went_without(record)) else ""
+    return f"{begin}{listed(names, most=len(ACCEPTABLE_CHECKS))}" if names else ""
 
 
 def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
-    """The record without times of the future that something is reckoned from.
-
-    A clock that was put back would delay the deadline, or the wait for the echo, without end: so a time that has not
-    come yet is brought back to now, once, and written that way.
-    """
+    """The record without times of the future that something is reckoned from."""
+    # A clock that was put back would delay the deadline, or the wait for the echo, without end: so a time that has not
+    # come yet is brought back to now, once, and written that way.
     entered, admitted, latest = record.phase_transition_time, record.admitted_time, whole_seconds(now)
     changes: dict[str, object] = {}
     if entered is not None and entered > now:
@@ -227,11 +202,9 @@ def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
 def between(
     before: TopologyTransition | None, after: TopologyTransition, desired: str | None, note: str, now: datetime
 ) -> tuple[EventSpec, ...]:
-    """Events for the way from one record to the next; `note` is what Progressing says.
-
-    What blocks a request is an event when the request is made, when a check takes its admission back, and whenever it
-    has stood for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
-    """
+    """Events for the way from one record to the next; `note` is what Progressing says."""
+    # What blocks a request is an event when the request is made, when a check takes its admission back, and whenever it
+    # has stood for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
     phase, was = after.phase, Phase.IDLE if before is None else before.phase
     blocked = EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True)
     if phase is Phase.PENDING and was.asks:
@@ -246,16 +219,16 @@ def between(
         specs.append(EventSpec(EventReason.TRANSITION_REQUESTED, f"{desired} topology requested{current}"))
     if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
         specs.append(blocked)
-    if phase is Phase.CONVERGING and after.by_native:
+    elif phase is Phase.CONVERGING and after.by_native:
         by = "by the native controller, which is switched off: it is followed from now on"
         specs.append(EventSpec(changed, f"{text} {by}"))
     elif phase is Phase.CONVERGING:
         admitted = f"Preflight passed; changing topology {route} ({after.name})"
         specs += [EventSpec(EventReason.TRANSITION_ADMITTED, admitted), EventSpec(changed, text)]
-    if phase is Phase.COMPLETED:
+    elif phase is Phase.COMPLETED:
         done = f"Transition {after.name} {route} is completed{accepted_note(after)}"
         specs.append(EventSpec(EventReason.TRANSITION_COMPLETED, done))
-    if phase is Phase.IDLE and was.asks and cancelled(before, desired):
+    elif phase is Phase.IDLE and was.asks and cancelled(before, desired):
         specs.append(EventSpec(EventReason.TRANSITION_CANCELLED, "Request cancelled; the topology was not changed"))
     return tuple(specs)
 
@@ -268,9 +241,7 @@ def unmet(record: TopologyTransition) -> list[str]:
 def stands_at(record: TopologyTransition) -> datetime:
     """From when on what blocks the request of this record counts as standing."""
     changed = [check.last_transition_time for check in of_stage(record, Stage.PREFLIGHT)]
-    if record.phase_transition_time is not None:
-        changed.append(record.phase_transition_time)
-    return max(changed, default=_LONG_AGO) + STANDING
+    return max([record.phase_transition_time or _LONG_AGO, *changed]) + STANDING
 
 
 def cancelled(before: TopologyTransition | None, desired: str | None) -> bool:

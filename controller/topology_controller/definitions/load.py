@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import pathlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from topology_api.crd import Edge
 from topology_api.types import TopologyPair
+from topology_api.vocabulary import CheckName
 
 from . import model, read, registry
 from . import operands as matrices
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from topology_api.vocabulary import CheckName
 
 DefinitionError = read.DefinitionError
 _FORM = read.Form(model.Definition, "definition", [check.value for check in registry.ASKED])
@@ -36,13 +32,8 @@ class Transitions:
     def edges(self) -> tuple[Edge, ...]:
         """Return the graph, as the schema needs it."""
         return tuple(
-            Edge(
-                name=definition.name,
-                source_control_plane=definition.source.control_plane.value,
-                source_infrastructures=tuple(definition.source.infrastructure),
-                target=definition.target.pair,
-            )
-            for definition in self.definitions
+            Edge(each.name, each.source.control_plane.value, tuple(each.source.infrastructure), each.target.pair)
+            for each in self.definitions
         )
 
     def starting_at(self, pair: TopologyPair) -> tuple[model.Definition, ...]:
@@ -55,37 +46,16 @@ class Transitions:
 
     def asks(self, check: CheckName) -> bool:
         """Does any definition ask this check, in any stage?"""
-        stages = [specs for definition in self.definitions for specs in definition.stages.values()]
-        return any(spec.check is check for specs in stages for spec in specs)
+        return any(
+            spec.check is check for each in self.definitions for spec in (*each.preflight, *each.convergence.checks)
+        )
 
 
 def load(
     directory: pathlib.Path, *, members_directly: bool = False, matrix: matrices.Matrix | None = None
 ) -> Transitions:
-    """Read every `*.yaml` file of a folder, and the operand matrix that comes with the operator if none is given.
-
-    With `members_directly` all ask etcd's members themselves, too. Raises DefinitionError, and what `shipped` raises.
-    """
+    """Read every `*.yaml` of a folder, and the shipped matrix where none is given. Raises DefinitionError."""
     files, problems = read.folder(directory, _FORM)
-    problems += _conflicts(files)
-    if matrix is None:
-        try:
-            matrix = matrices.shipped()
-        except DefinitionError as error:
-            raise DefinitionError((*problems, *error.problems)) from None
-    problems += [problem for file in files if file.value for problem in _unanswered(file, file.value, matrix)]
-    if problems:
-        raise DefinitionError(tuple(problems))
-    whole = (_with_operands(file.value, matrix) for file in files if file.value)
-    definitions = sorted(whole, key=lambda definition: definition.name)
-    if members_directly:
-        definitions = [definition.asking_members() for definition in definitions]
-    return Transitions(tuple(definitions), matrix)
-
-
-def _conflicts(files: list[read.File[model.Definition]]) -> list[read.Problem]:
-    """What is wrong with names, and which two definitions could match the same cluster."""
-    problems: list[read.Problem] = []
     read_well = [(file, file.value) for file in files if file.value]
     for file, definition in read_well:
         if definition.name != file.place.stem:
@@ -98,7 +68,19 @@ def _conflicts(files: list[read.File[model.Definition]]) -> list[read.Problem]:
                 "make source, target, platforms or workers tell them apart"
             )
             problems.append(later.problem(("name",), text))
-    return problems
+    if matrix is None:
+        try:
+            matrix = matrices.shipped()
+        except DefinitionError as error:
+            raise DefinitionError((*problems, *error.problems)) from None
+    for file, definition in read_well:
+        problems += _unanswered(file, definition, matrix)
+    if problems:
+        raise DefinitionError(tuple(problems))
+    definitions = sorted((_with_operands(each, matrix) for _, each in read_well), key=lambda each: each.name)
+    if members_directly:
+        definitions = [definition.asking_members() for definition in definitions]
+    return Transitions(tuple(definitions), matrix)
 
 
 def _with_operands(definition: model.Definition, matrix: matrices.Matrix) -> model.Definition:

@@ -1,8 +1,7 @@
 """What a transition definition says, as types.
 
-A definition is one edge of the graph: where it starts, where it leads, what must be true before (preflight) and after
-(convergence). Everything is strict: an unknown key, check or parameter is an error that `load` turns into file, line
-and what is allowed. `registry` says what a check takes and in which stage it may be asked; `checks` answers it.
+Everything is strict: an unknown key, check or parameter is an error that `load` turns into file, line and what is
+allowed. `registry` says what a check takes and in which stage it may be asked; `checks` answers it.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ Infrastructure = Literal["SingleReplica", "HighlyAvailable"]
 
 _COUNTED = (CheckName.CONTROL_PLANE_NODES, CheckName.ETCD_VOTING_MEMBERS)
 """What a control plane that becomes HighlyAvailable must be asked for, and no less than a quorum."""
-_PAIR = 2
-"""Nodes that infrastructure pods are spread over once infrastructure is HighlyAvailable."""
+_PAIR = 2  # nodes that infrastructure pods are spread over once infrastructure is HighlyAvailable
 _QUORUM = 3
 """Voters that survive the loss of one; the etcd operator scales no further without a healthy majority of them."""
 MOST_ASKED_FOR = 7
@@ -176,9 +174,8 @@ class Definition(read.Strict):
             wanted += [CheckName.ETCD_HEALTHY, CheckName.ETCD_OPERATOR_ALIVE, CheckName.ETCD_SCALING_SAFE, *_COUNTED]
             for name in (*_COUNTED, CheckName.ETCD_MEMBERS_DIRECT):
                 if name in asked and (asked[name].at_least or 0) < _QUORUM:
-                    raise ValueError(
-                        f"check {name} must ask for atLeast {_QUORUM} before a control plane becomes HighlyAvailable"
-                    )
+                    wants = f"atLeast {_QUORUM} before a control plane becomes HighlyAvailable"
+                    raise ValueError(f"check {name} must ask for {wants}")
         if missing := [name for name in wanted if name not in asked]:
             raise ValueError(f"preflight must ask {', '.join(missing)} for this transition")
         return self
@@ -191,13 +188,8 @@ class Definition(read.Strict):
         asked = {spec.check: spec for spec in self.preflight}
         eligible, schedulable = asked.get(CheckName.ELIGIBLE_WORKERS), asked.get(CheckName.MASTERS_SCHEDULABLE)
         on_workers = eligible is not None and (eligible.at_least or 0) >= _PAIR
-        on_masters = (
-            self.workers.max == 0
-            and schedulable is not None
-            and schedulable.wanted is True
-            and CheckName.CONTROL_PLANE_NODES in asked
-        )
-        if not on_workers and not on_masters:
+        on_masters = self.workers.max == 0 and schedulable is not None and schedulable.wanted is True
+        if not on_workers and not (on_masters and CheckName.CONTROL_PLANE_NODES in asked):
             raise ValueError(
                 f"preflight must ask {CheckName.ELIGIBLE_WORKERS} with atLeast {_PAIR} before infrastructure becomes "
                 f"HighlyAvailable, or, with workers: {{max: 0}}, {CheckName.CONTROL_PLANE_NODES} and "

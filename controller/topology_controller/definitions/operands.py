@@ -1,33 +1,30 @@
 """The operand matrix: what OpenShift's operators make of a topology, as types, and read from its files.
 
-It stands in `bindata/operands/*.yaml`, one file for each convergence check that is about operands; adding an operand is
-adding lines there. `observe` derives from it which objects are read, `checks` what is wanted of them, and the manifests
-which rights that takes. `bindata/startup-readers.yaml` lists the operators that read the topology only at their start,
-`bindata/optional-operators.yaml` those of OLM whose Lease does not tell, and `bindata/single-node-settings.yaml` what
-people set where there is one node. Sources: docs/api.md.
+It stands in `bindata/operands/*.yaml`, one file for each convergence check that is about operands; `observe` derives
+from it which objects are read, `checks` what is wanted of them, and the manifests which rights that takes.
+`bindata/startup-readers.yaml` lists the operators that read the topology only at their start, `optional-operators.yaml`
+those of OLM whose Lease does not tell, and `single-node-settings.yaml` what people set where there is one node.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+import pathlib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
+from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Topology
 
 from .. import bindata, shell
 from . import read, registry
 
-if TYPE_CHECKING:
-    import pathlib
-
-    from topology_api.types import TopologyPair
-
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$", max_length=253)]
+# A kind of operator.openshift.io or a group made like it, where the plural is the kind in lower case and an s.
 KindName = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z]*$", max_length=63)]
-"""A kind of operator.openshift.io or a group made like it, where the plural is the kind in lower case and an s."""
 Kind = Literal["Deployment", "StatefulSet", "StaticPods", "PodDisruptionBudget", "IngressController"]
 Words = dict[Topology, Annotated[str, Field(min_length=1, max_length=32)]]
 """A word for each topology: what is made for two topologies with the same word is the same."""
@@ -40,9 +37,16 @@ Replicas = Annotated[
 ]
 
 
-def _each_once(what: str, keys: list[str]) -> None:
-    if twice := [key for key in keys if keys.count(key) > 1]:
-        raise ValueError(f"{what} {twice[0]} stands here twice")
+def _once(what: str, key: str) -> AfterValidator:
+    """Refuses a list in which two items have the same key."""
+
+    def each_once(items: tuple[Any, ...]) -> tuple[Any, ...]:
+        keys = [getattr(item, key) for item in items]
+        if twice := [name for name in keys if keys.count(name) > 1]:
+            raise ValueError(f"{what} {twice[0]} stands here twice")
+        return items
+
+    return AfterValidator(each_once)
 
 
 class Operand(read.Strict):
@@ -136,7 +140,7 @@ class Group(read.Strict):
     variant: Words | None = None
     """Of MachineConfigPoolsRolledOut only, which has no operands, because the pools are found in the cluster: between
     two topologies with different words the pool master must get another rendered configuration."""
-    operands: tuple[Operand, ...] = ()
+    operands: Annotated[tuple[Operand, ...], _once("operand", "key")] = ()
 
     @functools.cached_property
     def operators(self) -> tuple[str, ...]:
@@ -177,7 +181,6 @@ class Group(read.Strict):
         for operand in self.operands:
             if operand.replicas == "perConfiguration" and self.managed_by is None:
                 raise ValueError(f"operand {operand.key} needs managedBy for replicas perConfiguration")
-        _each_once("operand", [operand.key for operand in self.operands])
         return self
 
 
@@ -193,12 +196,7 @@ class StartupReader(read.Strict):
 class StartupReaders(read.Strict):
     """What `startup-readers.yaml` holds."""
 
-    startup_readers: tuple[StartupReader, ...]
-
-    @model_validator(mode="after")
-    def _readers_once(self) -> Self:
-        _each_once("startup reader", [reader.namespace for reader in self.startup_readers])
-        return self
+    startup_readers: Annotated[tuple[StartupReader, ...], _once("startup reader", "namespace")]
 
 
 class OptionalOperator(read.Strict):
@@ -234,12 +232,7 @@ class OptionalOperator(read.Strict):
 class OptionalOperators(read.Strict):
     """What `optional-operators.yaml` holds."""
 
-    optional_operators: tuple[OptionalOperator, ...]
-
-    @model_validator(mode="after")
-    def _operators_once(self) -> Self:
-        _each_once("optional operator", [operator.deployment for operator in self.optional_operators])
-        return self
+    optional_operators: Annotated[tuple[OptionalOperator, ...], _once("optional operator", "deployment")]
 
 
 class SingleNodeSetting(read.Strict):
@@ -288,20 +281,13 @@ class SingleNodeSetting(read.Strict):
 class SingleNodeSettings(read.Strict):
     """What `single-node-settings.yaml` holds."""
 
-    single_node_settings: tuple[SingleNodeSetting, ...]
-
-    @model_validator(mode="after")
-    def _settings_once(self) -> Self:
-        _each_once("setting", [setting.key for setting in self.single_node_settings])
-        return self
+    single_node_settings: Annotated[tuple[SingleNodeSetting, ...], _once("setting", "key")]
 
 
 def same(words: Words | None, source: str, target: str) -> bool:
     """Is what is made for both topologies the same? A topology without a word is never proven to be."""
-    if words is None:
-        return True
-    by_name = {topology.value: word for topology, word in words.items()}
-    return source in by_name and by_name[source] == by_name.get(target)
+    named: Mapping[Any, str] = words or {}
+    return words is None or (source in named and named[source] == named.get(target))
 
 
 class Matrix(read.Strict):
@@ -333,7 +319,17 @@ def load(directory: pathlib.Path) -> Matrix:
     readers = read.file(directory / "startup-readers.yaml", read.Form(StartupReaders, "list of startup readers"))
     settings = read.file(directory / "single-node-settings.yaml", read.Form(SingleNodeSettings, "list of settings"))
     optional = read.file(directory / "optional-operators.yaml", read.Form(OptionalOperators, "list of operators"))
-    problems += [*readers.problems, *settings.problems, *optional.problems, *_conflicts(files)]
+    problems += [*readers.problems, *settings.problems, *optional.problems]
+    operands: dict[str, str] = {}
+    for file, group in [(file, file.value) for file in files if file.value is not None]:
+        if (name := group.check.value) != file.place.stem:
+            text = f"check {name!r} differs from the file's name; wanted {file.place.stem!r}"
+            problems.append(file.problem(("check",), text))
+        for index, operand in enumerate(group.operands):
+            if operand.key in operands:
+                text = f"operand {operand.key} stands in {operands[operand.key]} already"
+                problems.append(file.problem(("operands", index), text))
+            operands.setdefault(operand.key, file.place.name)
     if problems or readers.value is None or settings.value is None or optional.value is None:
         raise read.DefinitionError(tuple(problems))
     groups = sorted((file.value for file in files if file.value), key=lambda group: group.check.value)
@@ -343,21 +339,3 @@ def load(directory: pathlib.Path) -> Matrix:
         singleNodeSettings=settings.value.single_node_settings,
         optionalOperators=optional.value.optional_operators,
     )
-
-
-def _conflicts(files: list[read.File[Group]]) -> list[read.Problem]:
-    """What is wrong with several files: an operand that is in two, and a name that is not the check's."""
-    problems: list[read.Problem] = []
-    operands: dict[str, str] = {}
-    for file in files:
-        if file.value is None:
-            continue
-        if (name := file.value.check.value) != file.place.stem:
-            text = f"check {name!r} differs from the file's name; wanted {file.place.stem!r}"
-            problems.append(file.problem(("check",), text))
-        for index, operand in enumerate(file.value.operands):
-            if operand.key in operands:
-                text = f"operand {operand.key} stands in {operands[operand.key]} already"
-                problems.append(file.problem(("operands", index), text))
-            operands.setdefault(operand.key, file.place.name)
-    return problems

@@ -1,9 +1,9 @@
 """Reads YAML files that people write, and says exactly where one is wrong: file, line, what was found, what is allowed.
 
 `parse` turns YAML into plain values and remembers the line of each; it refuses what PyYAML's own loader takes in
-silence (two equal keys, `no` for False) and what none of these files needs (anchors, tags, several documents). `parsed`
-turns the values into a pydantic model in strict JSON mode, and what does not fit into problems in the words of the
-file. A message about YAML quotes keys and single characters, never a value: `render` reads files full of secrets.
+silence (two equal keys, `no` for False) and what none of these files needs. `parsed` turns the values into a pydantic
+model in strict JSON mode, and what does not fit into problems in the words of the file. A message about YAML quotes
+keys and single characters, never a value: `render` reads files full of secrets.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 import difflib
 import itertools
 import json
+import pathlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, get_args
+from typing import Any, Final, Generic, NoReturn, TypeVar, get_args
 
 import pydantic
 import yaml
@@ -20,22 +22,15 @@ from pydantic.alias_generators import to_camel
 
 from .. import terminal
 
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Iterable
-
-LARGEST_FILE: Final = 64 * 1024
-"""Bytes; such a file has one or two thousand."""
-Path = tuple[str | int, ...]
-"""A place in a file, such as ("preflight", 2, "atLeast")."""
+LARGEST_FILE: Final = 64 * 1024  # bytes; such a file has one or two thousand
+Path = tuple[str | int, ...]  # a place in a file, such as ("preflight", 2, "atLeast")
 M = TypeVar("M", bound=pydantic.BaseModel)
 
 _TAG: Final = "tag:yaml.org,2002:"
 _DEEPEST: Final = 16
 _MOST_DIGITS: Final = 1000
 _LONGEST_QUOTE: Final = 60
-_KEY: Final = "[key]"
-"""Last part of pydantic's path to the key of a mapping."""
+_KEY: Final = "[key]"  # last part of pydantic's path to the key of a mapping
 
 
 class Strict(pydantic.BaseModel):
@@ -118,9 +113,8 @@ def folder(directory: pathlib.Path, form: Form[M]) -> tuple[list[File[M]], list[
         places = sorted(place for place in directory.iterdir() if not place.name.startswith("."))
     except OSError as error:
         return [], [Problem(directory, None, f"the folder cannot be read: {error.strerror or error}")]
-    problems = [
-        Problem(place, None, f"the name of a {form.noun} ends in .yaml") for place in places if place.suffix == ".yml"
-    ]
+    ending = f"the name of a {form.noun} ends in .yaml"
+    problems = [Problem(place, None, ending) for place in places if place.suffix == ".yml"]
     files = [file(place, form) for place in places if place.suffix == ".yaml"]
     if not files and not problems:
         problems.append(Problem(directory, None, f"there is no *.yaml file; at least one {form.noun} is needed"))
@@ -202,10 +196,8 @@ def _explain(fault: Any, document: Document, form: Form[Any]) -> tuple[int, str]
 
 def _keys(model: type[pydantic.BaseModel], path: Path) -> list[str]:
     """The keys that the mapping at a path may have. A part of the path that is no field of a model is passed over."""
-    for part in path:
-        fields = {info.alias or name: info.annotation for name, info in model.model_fields.items()}
-        model = _model_in(fields.get(str(part))) or model
-    return sorted(info.alias or name for name, info in model.model_fields.items())
+    fields = {info.alias or name: info.annotation for name, info in model.model_fields.items()}
+    return _keys(_model_in(fields.get(str(path[0]))) or model, path[1:]) if path else sorted(fields)
 
 
 def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:

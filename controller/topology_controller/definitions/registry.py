@@ -17,10 +17,9 @@ from topology_api.vocabulary import AdvisoryName, CheckName, Stage
 class Traits:
     """What a definition may ask, what the check needs, and what an administrator may do about it.
 
-    `stages`: where a definition may ask it; none means that every admission implies it. `required` and `optional` are
-    parameters as the file spells them. `operands`: it is answered by its group of the operand matrix. `acceptable`:
-    what the cluster goes without when an administrator accepts it past the deadline; empty for all but workloads, since
-    otherwise the state of the control plane is unknown. `advisory`: while it is there, an administrator is waited for.
+    `stages`: where a definition may ask it; none: every admission implies it. `required` and `optional` are parameters
+    as the file spells them. `operands`: it is answered by its group of the operand matrix. `acceptable`: what the
+    cluster goes without when it is accepted past the deadline; empty but for workloads. `advisory`: it waits for it.
     """
 
     stages: frozenset[Stage]
@@ -43,8 +42,8 @@ _AT_LEAST = frozenset({"atLeast"})
 _OPERANDS = Traits(_AFTER, operands=True)
 
 
-def _workload(without: str, advisory: AdvisoryName | None = None) -> Traits:
-    return Traits(_AFTER, operands=True, acceptable=without, advisory=advisory)
+def _workload(loss: str, advisory: AdvisoryName | None = None) -> Traits:
+    return Traits(_AFTER, operands=True, acceptable=f"the loss of one node may {loss}", advisory=advisory)
 
 
 TRAITS: Final[dict[CheckName, Traits]] = {
@@ -70,48 +69,36 @@ TRAITS: Final[dict[CheckName, Traits]] = {
     CheckName.KUBE_CONTROLLER_MANAGER_REVISION: _OPERANDS,
     CheckName.KUBE_SCHEDULER_REVISION: _OPERANDS,
     CheckName.ETCD_REVISION: _OPERANDS,
-    CheckName.API_SERVER_REPLICAS: _workload(
-        "the loss of a node may take projects, routes, builds and logins along, until it is back: "
-        "openshift-apiserver or oauth-apiserver does not run on every control-plane node"
+    CheckName.API_SERVER_REPLICAS: Traits(
+        _AFTER,
+        operands=True,
+        acceptable="the loss of a node may take projects, routes, builds and logins along, until it is back: "
+        "openshift-apiserver or oauth-apiserver does not run on every control-plane node",
     ),
     # Every ingress operator writes spec.replicas when it makes the default controller (cluster-ingress-operator
     # pkg/operator/operator.go, release-4.20 to 4.22), so a cluster that began as a single node has this advisory.
     CheckName.ROUTER_REPLICAS: _workload(
-        "the loss of one node may take every route along, *.apps and the console among them, until the router has "
-        "started elsewhere",
+        "take every route along, *.apps and the console among them, until the router has started elsewhere",
         AdvisoryName.ROUTER_REPLICAS_PINNED,
     ),
-    CheckName.CONSOLE_REPLICAS: _workload(
-        "the loss of one node may take the console along until it has started elsewhere"
-    ),
-    CheckName.OAUTH_REPLICAS: _workload(
-        "the loss of one node may keep people from logging in until oauth-openshift has started elsewhere"
-    ),
+    CheckName.CONSOLE_REPLICAS: _workload("take the console along until it has started elsewhere"),
+    CheckName.OAUTH_REPLICAS: _workload("keep people from logging in until oauth-openshift has started elsewhere"),
     CheckName.MONITORING_REPLICAS: _workload(
-        "the loss of one node may take metrics and alerts along, also those about that very loss, and what "
-        "was stored with them"
+        "take metrics and alerts along, also those about that very loss, and what was stored with them"
     ),
-    CheckName.IMAGE_REGISTRY_REPLICAS: _workload(
-        "the loss of one node may keep images of the internal registry from being pulled and pushed"
-    ),
-    CheckName.PACKAGE_SERVER_REPLICAS: _workload(
-        "the loss of one node may keep operators from being found and installed"
-    ),
+    CheckName.IMAGE_REGISTRY_REPLICAS: _workload("keep images of the internal registry from being pulled and pushed"),
+    CheckName.PACKAGE_SERVER_REPLICAS: _workload("keep operators from being found and installed"),
     CheckName.MULTUS_ADMISSION_REPLICAS: _workload(
-        "the loss of one node may keep pods and networks with additional interfaces from being created"
+        "keep pods and networks with additional interfaces from being created"
     ),
-    CheckName.GUARD_POD_DISRUPTION_BUDGETS: _workload(
-        "nothing keeps two control-plane nodes from being drained at once, which ends the quorum of etcd"
+    CheckName.GUARD_POD_DISRUPTION_BUDGETS: Traits(
+        _AFTER,
+        operands=True,
+        acceptable="nothing keeps two control-plane nodes from being drained at once, which ends the quorum of etcd",
     ),
 }
-
-TRAITS.update(
-    {
-        check: _workload("the loss of one node may take along what it is about, until that has started elsewhere")
-        for check in CheckName
-        if check not in TRAITS
-    }
-)
+_OTHER = _workload("take along what it is about, until that has started elsewhere")
+TRAITS.update({check: _OTHER for check in CheckName if check not in TRAITS})
 ASKED: Final = tuple(check for check, traits in TRAITS.items() if traits.stages)
 OPERAND_CHECKS: Final = tuple(check for check, traits in TRAITS.items() if traits.operands)
 """The checks that cannot be answered without their group of the matrix."""

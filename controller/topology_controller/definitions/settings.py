@@ -1,13 +1,11 @@
 """The configuration file: its types, what it makes of the transition definitions, and how it is followed.
 
-A setting that is global holds for every transition; one that stands under a transition's name wins. What a definition
-asks can be asked more or less strictly, within bounds; nothing here turns a check off. The settings are written into
-copies of the definitions, so that what reads definitions need not know that there is a configuration.
+A setting that is global holds for every transition; one that stands under a transition's name wins. Nothing here turns
+a check off. The settings are written into copies of the definitions, so that what reads these need not know of any.
 
-A ConfigMap volume replaces everything at once, by turning the link `..data`; other programs write file by file, and may
-be read half-way. So a change is taken when two looks shortly after each other find the same content. A good file takes
-effect between two decisions. After a bad one the last good one stays in force, and `Current.trouble` becomes condition
-Degraded. `process` follows the file, also on a standby; `reconcile` reads what is in force.
+Some programs write file by file, and may be read half-way: a change is taken when two looks shortly after each other
+find the same content. A good file takes effect between two decisions. After a bad one the last good one stays in force,
+and `Current.trouble` becomes condition Degraded. `process` follows the file, `reconcile` reads what is in force.
 """
 
 from __future__ import annotations
@@ -15,7 +13,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+import pathlib
+from collections.abc import Callable, Iterable
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -23,24 +23,18 @@ from topology_api import quantities, types
 from topology_api.vocabulary import CheckName
 
 from .. import mounted
+from . import load as transitions
 from . import model, read
 
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Callable, Iterable
-
-    from . import load as transitions
-
 _LOG = logging.getLogger(__name__)
-PERIOD: Final = 2.0
-"""Seconds between two looks; kubelet itself takes up to a minute to bring a change."""
+PERIOD: Final = 2.0  # seconds between two looks; kubelet itself takes up to a minute to bring a change
 BREATH: Final = 0.1
 LARGEST: Final = 16 * 1024
 """Bytes: a file that says everything has one thousand, and the worst one of this size is read in a quarter second."""
 _GIB: Final = 2**30
+# Bounds of a minimum; below them it would be a check turned off, because no control plane runs on less.
 _CPUS: Final = (1.0, 1024.0)
 _MEMORY_GIB: Final = (4.0, 65536.0)
-"""Bounds of a minimum; below them it would be a check turned off, because no control plane runs on less."""
 _MOST_TOLD: Final = 3
 _LONGEST_TOLD: Final = 512
 
@@ -59,10 +53,6 @@ def _quantity(value: object, bounds: tuple[float, float], unit: float, example: 
     return number / unit
 
 
-Cpus = Annotated[float, BeforeValidator(lambda value: _quantity(value, _CPUS, 1.0, "4 or 3500m"))]
-Gibibytes = Annotated[float, BeforeValidator(lambda value: _quantity(value, _MEMORY_GIB, _GIB, "14848Mi"))]
-
-
 class Pace(read.Strict):
     """How long convergence is given (`model.Convergence`). None leaves what the definition says."""
 
@@ -73,8 +63,10 @@ class Pace(read.Strict):
 class MinimumNodeResources(read.Strict):
     """What `status.capacity` of a control-plane node must have at least. None leaves what the definition says."""
 
-    cpu: Cpus | None = None
-    memory: Gibibytes | None = None
+    cpu: Annotated[float, BeforeValidator(lambda value: _quantity(value, _CPUS, 1.0, "4 or 3500m"))] | None = None
+    memory: Annotated[float, BeforeValidator(lambda value: _quantity(value, _MEMORY_GIB, _GIB, "14848Mi"))] | None = (
+        None
+    )
 
 
 class Configuration(Pace):
@@ -89,9 +81,7 @@ class Configuration(Pace):
     transitions: dict[str, Pace] = Field(default_factory=dict)
 
 
-DEFAULTS: Final = Configuration.model_validate(
-    {"apiVersion": "topology.openshift.io/v1", "kind": "TopologyOperatorConfig"}
-)
+DEFAULTS: Final = Configuration(apiVersion="topology.openshift.io/v1", kind="TopologyOperatorConfig")
 _FORM: Final = read.Form(Configuration, "configuration")
 
 
@@ -99,12 +89,10 @@ def load(place: pathlib.Path, raw: bytes | None, names: Iterable[str]) -> Config
     """Read a configuration; `raw` None is no file. Raises read.DefinitionError, and nothing else."""
     if raw is None:
         return DEFAULTS
-    file = read.parsed(place, raw, _FORM, LARGEST)
+    file, known = read.parsed(place, raw, _FORM, LARGEST), sorted(names)
     if file.value is None:
         raise read.DefinitionError(file.problems)
-    known = sorted(names)
-    paths = [("transitions", name) for name in file.value.transitions if name not in known]
-    if paths:
+    if paths := [("transitions", name) for name in file.value.transitions if name not in known]:
         raise read.DefinitionError(tuple(file.problem(path, read.unknown(path, known)) for path in paths))
     return file.value
 
@@ -125,13 +113,9 @@ def applied(loaded: transitions.Transitions, configuration: Configuration) -> tr
 
 
 def _definition(definition: model.Definition, configuration: Configuration) -> model.Definition:
-    own = configuration.transitions.get(definition.name, Pace())
-    changes: dict[str, object] = {
-        name: value
-        for settings in (configuration, own)
-        for name in Pace.model_fields
-        if (value := getattr(settings, name)) is not None
-    }
+    changes: dict[str, object] = {}
+    for pace in (configuration, configuration.transitions.get(definition.name, Pace())):
+        changes |= {name: value for name in Pace.model_fields if (value := getattr(pace, name)) is not None}
     if "deadline_minutes" in changes:
         # The deadline that is set is the whole one, however many machines there are.
         changes["machine_minutes"] = {}
@@ -159,9 +143,8 @@ def _asked(spec: model.CheckSpec, resources: MinimumNodeResources) -> model.Chec
 class Current:
     """The configuration in force. `place` None is no file, now and later.
 
-    `log_level` is called with what the file asks for whenever that changes (None: the default), unless the command line
-    has decided. `changed` is called after every change of the file. `unknown`: the file is bad, and none has been good
-    since this process began, so that more may have been asked for than the defaults: no transition begins.
+    `log_level` is called with what the file asks for whenever that changes (None: the default). `unknown`: the file is
+    bad, and none has been good since this process began, so that more may have been asked for than the defaults.
     """
 
     def __init__(
@@ -172,8 +155,7 @@ class Current:
         log_level: Callable[[str | None], None] | None = None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
-        self.transitions = loaded
-        """The definitions as they are to be asked now; another object whenever they are."""
+        self.transitions = loaded  # the definitions as they are to be asked now; another object whenever they are
         self.trouble = ""
         self.unknown = False
         self._place = place

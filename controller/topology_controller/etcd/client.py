@@ -1,22 +1,25 @@
 """One request to one endpoint over etcd's JSON gateway, with mutual TLS. None of the three leaves a trace in etcd.
 
-The gateway writes protobuf as JSON: 64-bit numbers are strings, and whatever is zero, false or empty is left out. So
-absent means zero in the models, and a field of another type is refused. A member may mean harm: no more is read of a
-connection than etcd ever sends, lists have a length, nothing is unpacked, redirects are not followed. Every failure is
-returned as an `EtcdError`. There is no timeout here: `survey` has one budget for all.
+The gateway writes protobuf as JSON: 64-bit numbers are strings, and whatever is zero, false or empty is left out. A
+member may mean harm: no more is read of a connection than etcd ever sends, lists have a length, nothing is unpacked,
+redirects are not followed. Every failure is returned as an `EtcdError`. `survey` has one budget of time for all.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import functools
 import ipaddress
+import logging
+import pathlib
 import re
 import ssl
 import urllib.parse
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import aiohttp
 import aiohttp.client_proto
@@ -24,15 +27,13 @@ from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Conf
 
 from .. import mounted
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Observer = Callable[[str], None]  # called once for every request, with the HTTP status or "error" without a response
 
-    Observer = Callable[[str], None]
-
-_LARGEST = 64 * 1024
-"""Bytes of all responses on one connection, with their headers: many times those of any cluster."""
-_MOST = 32
-"""Members of a list, addresses of a member, errors of a status: etcd advises seven members."""
+R = TypeVar("R", bound=BaseModel)
+_LOG = logging.getLogger(__name__)
+CA, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"
+_LARGEST = 64 * 1024  # bytes of all responses on one connection, with their headers: many times those of any cluster
+_MOST = 32  # members of a list, addresses of a member, errors of a status: etcd advises seven members
 _LONGEST_MESSAGE = 200
 PORT = 2379
 _ALARM = re.compile(r"memberID:([0-9]{1,20}) alarm:([A-Z]+)\s*\Z")
@@ -118,8 +119,7 @@ class Member(_Response):
     """A member as a member list has it."""
 
     id: _Id = Field("", alias="ID")
-    name: str = ""
-    """Empty until it has started."""
+    name: str = ""  # empty until it has started
     learner: bool = Field(default=False, alias="isLearner")
     client_urls: Annotated[tuple[str, ...], AfterValidator(lambda urls: tuple(sorted(urls)))] = Field(
         (), alias="clientURLs", max_length=_MOST
@@ -148,8 +148,7 @@ class MemberList(_MemberResponse):
 class Status(_MemberResponse):
     """Response of /v3/maintenance/status: what a member reports of itself."""
 
-    leader: _Id = ""
-    """Empty when it knows of none."""
+    leader: _Id = ""  # empty when it knows of none
     term: _Number = Field(0, alias="raftTerm")
     learner: bool = Field(default=False, alias="isLearner")
     errors: Annotated[tuple[str, ...], AfterValidator(_complaints)] = Field((), max_length=_MOST)
@@ -164,9 +163,6 @@ class Health(_Response):
 
 class _Refusal(_Response):
     message: str
-
-
-R = TypeVar("R", bound=_Response)
 
 
 class _TooLongError(aiohttp.ClientError):
@@ -191,10 +187,7 @@ class _BoundedHandler(aiohttp.client_proto.ResponseHandler):
 
 
 class Client:
-    """Connections for one survey, with the certificates of that moment. Made in a running loop; `aclose` drops them.
-
-    `observer` is called once for every request, with the HTTP status or "error" without a response.
-    """
+    """Connections for one survey, with the certificates of that moment. Made in a running loop; `aclose` drops them."""
 
     def __init__(self, context: ssl.SSLContext, observer: Observer | None = None) -> None:
         self._observer = observer
@@ -213,11 +206,7 @@ class Client:
         self.aclose = self._session.close
 
     async def members(self, endpoint: str, *, confirmed: bool) -> MemberList | EtcdError:
-        """Who is a member, confirmed by the quorum or in this member's own opinion.
-
-        Through the quorum the response comes only when a majority is there and this member has caught up with it. etcd
-        takes an absent `linearizable` for false.
-        """
+        """Who is a member, confirmed by the quorum, with which this member is even then, or in its own opinion."""
         return await self._ask(endpoint, "/v3/cluster/member/list", MemberList, {"linearizable": confirmed})
 
     async def status(self, endpoint: str) -> Status | EtcdError:
@@ -245,26 +234,19 @@ class Client:
             if self._observer is not None:
                 self._observer(code)
         if response.status not in good:
-            return EtcdError(endpoint, f"{code} {_message(content) or response.reason or ''}".strip())
+            why = response.reason
+            with contextlib.suppress(ValidationError):
+                # The gateway's own message, shortened, since it may be anything.
+                message = _Refusal.model_validate_json(content).message[:_LONGEST_MESSAGE]
+                why = "".join(letter for letter in message if letter.isprintable()) or why
+            return EtcdError(endpoint, f"{code} {why or ''}".strip())
         try:
             return model.model_validate_json(content)
         except ValidationError as error:
-            return EtcdError(endpoint, f"{path} answered what etcd does not: {_reason(error)}")
-
-
-def _message(content: bytes) -> str:
-    """Return the message in an error of the gateway, "" without one; shortened, since it may be anything."""
-    try:
-        message = _Refusal.model_validate_json(content).message
-    except ValidationError:
-        return ""
-    return "".join(letter for letter in message[:_LONGEST_MESSAGE] if letter.isprintable())
-
-
-def _reason(error: ValidationError) -> str:
-    """Return what is wrong with a response, without anything of what it holds."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return ": ".join((*map(str, first["loc"]), first["msg"].removeprefix("Value error, ")))
+            # What is wrong with it, without anything of what it holds.
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            wrong = ": ".join((*map(str, first["loc"]), first["msg"].removeprefix("Value error, ")))
+            return EtcdError(endpoint, f"{path} answered what etcd does not: {wrong}")
 
 
 def _no_response(endpoint: str, error: aiohttp.ClientError | OSError) -> EtcdError:
@@ -295,3 +277,66 @@ def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
                 return candidate
         error = error.__cause__ or error.__context__
     return None
+
+
+class FolderError(Exception):
+    """The certificate folder cannot be used. `file` is the one to look at; a key's content is in no message."""
+
+    def __init__(self, file: str, why: str) -> None:
+        super().__init__(f"{file}: {why}")
+        self.file = file
+        self.why = why
+
+
+class Folder:
+    """The administrator's `ca.crt`, `tls.crt` and `tls.key`, as a Secret volume has them; they change while we run."""
+
+    # Other writers than kubelet replace file by file: a set is used only if OpenSSL accepts key and certificate
+    # together, and until then the last good set stays in use, and the log reports that once.
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
+        self._files: tuple[bytes, ...] = ()
+        self._context: ssl.SSLContext | None = None
+        self._complaint = ""
+
+    def context(self) -> ssl.SSLContext:
+        """Return the TLS context to use now. Raises FolderError when there never was a good set."""
+        try:
+            try:
+                files = mounted.read(self._path, CA, CERTIFICATE, KEY)
+            except mounted.MountedFileError as error:
+                raise FolderError(str(error.path), f"it {error.reason}") from None
+            context = self._make(files) if self._context is None or files != self._files else self._context
+        except FolderError as error:
+            if self._context is None:
+                raise
+            if str(error) != self._complaint:
+                self._complaint = str(error)
+                _LOG.warning("%(error)s; going on with the certificates that were read before", {"error": error})
+            return self._context
+        if self._complaint:
+            self._complaint = ""
+            _LOG.info("the certificates in %(folder)s can be used again", {"folder": self._path})
+        elif self._context not in {None, context}:
+            _LOG.info("the certificates in %(folder)s were replaced", {"folder": self._path})
+        self._files, self._context = files, context
+        return context
+
+    def _make(self, files: tuple[bytes, ...]) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # Our own certificate is loaded as an authority of a context that is not used: a key that does not fit it and
+        # a broken certificate are otherwise one error.
+        scratch = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        for name, content, used in zip((CA, CERTIFICATE), files[:2], (context, scratch), strict=True):
+            try:
+                used.load_verify_locations(cadata=content.decode("ascii", "backslashreplace"))
+            except (OSError, ValueError):  # ssl.SSLError is an OSError
+                raise FolderError(str(self._path / name), "it holds no certificate, or a broken one") from None
+        try:
+            mounted.load_pair(context, *files[1:])
+        except (OSError, ValueError) as error:
+            why = f"it is no unencrypted key that goes with {CERTIFICATE}: {mounted.tls_reason(error)}"
+            raise FolderError(str(self._path / KEY), why) from error
+        return context

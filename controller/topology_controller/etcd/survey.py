@@ -9,37 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+import ssl
+from collections.abc import Container, Iterable, Iterator
 
-from .client import Client, EtcdError, MemberList, Status, host_of, parse_endpoint
+from .client import Client, EtcdError, MemberList, Observer, Status, host_of, parse_endpoint
 
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Container, Iterable, Iterator
-
-    from .client import Observer
-
-BUDGET = 1.0
-"""Seconds for a whole survey."""
-_MOST_ENDPOINTS = 32
-"""Asked in one survey; a cluster has three or five."""
+BUDGET = 1.0  # seconds for a whole survey
+_MOST_ENDPOINTS = 32  # asked in one survey; a cluster has three or five
 _NAMED_SHARE = 0.25
 """Share of the budget that the given endpoints have, before voters that have not answered are asked elsewhere."""
 
 
 class Probe:
-    """The requests to one endpoint, and the responses that came in time.
-
-    `confirmed` is the member list that came through the quorum, `opinion` the member's own, asked for only when it
-    knows of no leader.
-    """
+    """The requests to one endpoint, and the responses that came in time."""
 
     def __init__(self, endpoint: str) -> None:
         late = EtcdError(endpoint, "no answer in time", down=True)
         self.endpoint = endpoint
         self.status: Status | EtcdError = late
-        self.confirmed: MemberList | EtcdError = late
-        self.opinion: MemberList | None = None
+        self.confirmed: MemberList | EtcdError = late  # through the quorum
+        self.opinion: MemberList | None = None  # the member's own, asked for only when it knows of no leader
         self.healthy: bool | EtcdError = late
 
     @property
@@ -49,21 +38,19 @@ class Probe:
 
     async def run(self, client: Client) -> None:
         """Ask everything, over two connections, because what waits for the quorum may wait without end."""
+
+        async def ask_the_quorum() -> None:
+            self.confirmed = await client.members(self.endpoint, confirmed=True)
+            if isinstance(self.confirmed, MemberList):
+                self.healthy = await client.healthy(self.endpoint)
+
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._ask_about_itself(client))
-            group.create_task(self._ask_the_quorum(client))
-
-    async def _ask_about_itself(self, client: Client) -> None:
-        self.status = await client.status(self.endpoint)
-        if isinstance(self.status, Status) and not self.status.leader:
-            # Its own list proves nothing; it shows what is wrong.
-            opinion = await client.members(self.endpoint, confirmed=False)
-            self.opinion = opinion if isinstance(opinion, MemberList) else None
-
-    async def _ask_the_quorum(self, client: Client) -> None:
-        self.confirmed = await client.members(self.endpoint, confirmed=True)
-        if isinstance(self.confirmed, MemberList):
-            self.healthy = await client.healthy(self.endpoint)
+            group.create_task(ask_the_quorum())
+            self.status = await client.status(self.endpoint)
+            if isinstance(self.status, Status) and not self.status.leader:
+                # Its own list proves nothing; it shows what is wrong.
+                opinion = await client.members(self.endpoint, confirmed=False)
+                self.opinion = opinion if isinstance(opinion, MemberList) else None
 
 
 async def survey(
@@ -74,10 +61,7 @@ async def survey(
     budget: float = BUDGET,
     observer: Observer | None = None,
 ) -> tuple[Probe, ...]:
-    """Ask these endpoints, and the voters that they reveal at `hosts`, in at most `budget` seconds.
-
-    Raises only what is a bug.
-    """
+    """Ask these endpoints, and the voters that they reveal at `hosts`, within the budget. Raises only what is a bug."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + budget
     probes: dict[str, Probe] = {}

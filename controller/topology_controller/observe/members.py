@@ -13,7 +13,6 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from ..etcd import client, survey
-from ..etcd import folder as folders
 from . import facts, fields
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class Members:
         budget: float = survey.BUDGET,
         observer: Callable[[str], None] | None = None,
     ) -> None:
-        self._folder, self._endpoints = folders.Folder(folder), endpoints
+        self._folder, self._endpoints = client.Folder(folder), endpoints
         self._budget, self._observer = budget, observer
         self.poll = Poll(self)
 
@@ -53,7 +52,7 @@ class Members:
         hosts = frozenset(map(client.host_of, known))
         try:
             context = self._folder.context()
-        except folders.FolderError as error:
+        except client.FolderError as error:
             return facts.Unobserved(error.file, error.why)
         probes = await survey.survey(context, endpoints, hosts, budget=self._budget, observer=self._observer)
         return _fact(probes, hosts)

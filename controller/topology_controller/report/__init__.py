@@ -4,5 +4,5 @@
 * `events`: records events beside Infrastructure, after the writes, without delaying them.
 * `log`: what a leader logs about its decisions, only when it differs from what it logged before.
 * `metrics`: everything that Prometheus scrapes, by the table of `families`.
-* `view`: what the status page shows, in the shape of `state`; nodes, etcd and operands come from `evidence`.
+* `view`: what the status page shows, in the shape of `state`, which has nodes, members of etcd and operands.
 """

@@ -9,19 +9,15 @@ in it would differ; between two writes the server's copy is the truth.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from topology_api import vocabulary
 from topology_api.types import RecordCopy
 from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
 
-from ..decide.decision import Cause
+from ..decide.state import Cause, Decision
 from ..observe import facts
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..decide.decision import Decision
 
 Raw = dict[str, Any]
 _CONFIG, _OPERATOR, _MACHINES = "config.openshift.io", "operator.openshift.io", "machineconfiguration.openshift.io"
@@ -82,10 +78,12 @@ def conditions(decision: Decision) -> tuple[Condition, ...]:
     trouble = None if disabled else _both(degraded, decision.misconfigured) or decision.misconfigured
     status, reason = _PROGRESSING[decision.phase]
     progressing = Condition(ConditionType.PROGRESSING, status, reason, decision.sentence)
-    if disabled is not None or (degraded is not None and (block is None or degraded.reason in _STOPPING)):
+    message = ""
+    if disabled is not None:
         message = "The operator takes no action on this cluster"
-        if disabled is None and degraded is not None:
-            message = f"Stopped: {degraded.message}"
+    elif degraded is not None and (block is None or degraded.reason in _STOPPING):
+        message = f"Stopped: {degraded.message}"
+    if message:
         progressing = Condition(ConditionType.PROGRESSING, false, Reason.AS_EXPECTED, message)
     blocked = None if block is None or disabled else Cause(_UPGRADEABLE[decision.phase], block)
     return (
@@ -137,10 +135,8 @@ def status(
 
 
 def _versions(decision: Decision, before: Raw, version: str) -> list[Raw]:
-    """Our version, once this version can do its work on this cluster; until then what was reported before stays.
-
-    The version operator waits for this number before it calls an upgrade done (the promise of a ClusterOperator).
-    """
+    """Our version, once this version can do its work on this cluster; until then what was reported before stays."""
+    # The version operator waits for this number before it calls an upgrade done (the promise of a ClusterOperator).
     if decision.level:
         return [{"name": "operator", "version": version}]
     versions = before.get("versions")
@@ -181,11 +177,8 @@ def _untexted(item: object) -> object:
 def stored_conditions(status: Raw) -> dict[str, Raw]:
     """Conditions by type as they stand on the server, where anything may stand."""
     listed = status.get("conditions")
-    return {
-        item["type"]: item
-        for item in (listed if isinstance(listed, list) else [])
-        if isinstance(item, dict) and isinstance(item.get("type"), str)
-    }
+    items = [item for item in (listed if isinstance(listed, list) else []) if isinstance(item, dict)]
+    return {item["type"]: item for item in items if isinstance(item.get("type"), str)}
 
 
 def merged_conditions(decision: Decision, before: Raw, stamp: str | None) -> list[Raw]:
@@ -196,23 +189,12 @@ def merged_conditions(decision: Decision, before: Raw, stamp: str | None) -> lis
         earlier = stored.get(condition.type.value)
         same = earlier is not None and earlier.get("status") == condition.status.value
         time = earlier.get("lastTransitionTime") if same and earlier else None
-        merged.append(
-            {
-                "type": condition.type.value,
-                "status": condition.status.value,
-                "reason": condition.reason.value,
-                "message": condition.message,
-                "lastTransitionTime": time if isinstance(time, str) else stamp,
-            }
-        )
+        texts = dict(zip(Condition._fields, map(str, condition), strict=True))
+        merged.append({**texts, "lastTransitionTime": time if isinstance(time, str) else stamp})
     return merged
 
 
 def skeleton() -> Raw:
     """The object to create when there is none."""
-    return {
-        "apiVersion": "config.openshift.io/v1",
-        "kind": "ClusterOperator",
-        "metadata": {"name": vocabulary.CLUSTER_OPERATOR},
-        "spec": {},
-    }
+    metadata = {"name": vocabulary.CLUSTER_OPERATOR}
+    return {"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": metadata, "spec": {}}

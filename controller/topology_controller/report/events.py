@@ -4,9 +4,8 @@ Events wait in a bounded queue and are sent by a task of their own: an API serve
 change of topology. The name of an event is a hash of what it is about, so an operator that crashed between the change
 and the event sends it after its restart, and one that crashed after it learns that it exists.
 
-What could not be sent keeps waiting. An API server in trouble is tried again soon; one that refuses (a right is
-missing, a webhook says no) now and then, the events taking turns. Both are logged when they begin and when they end.
-When too many wait, the oldest are given up, and what the API calls invalid is: the same event would be invalid again.
+What could not be sent keeps waiting. An API server in trouble is tried again soon; one that refuses now and then, the
+events taking turns. When too many wait, the oldest are given up, and what the API calls invalid is.
 """
 
 from __future__ import annotations
@@ -15,30 +14,25 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
 from ..decide import records
+from ..decide.state import EventSpec
+from ..kube import client as clients
 from ..kube import errors, lease, queue
 from ..kube import resource as resources
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from datetime import datetime
-
-    from topology_api.types import TopologyTransition
-
-    from ..decide.decision import EventSpec
-    from ..kube import client as clients
-    from ..observe import facts
+from ..observe import facts
 
 _LOG = logging.getLogger(__name__)
 EVENTS = resources.Resource("", "v1", "events", "Event", namespaced=True)
 """`kubectl describe` orders by lastTimestamp, which events.k8s.io/v1 refuses (pkg/apis/core/validation/events.go)."""
-_NAMESPACE = "default"
-"""Of events about a cluster-scoped object: the API refuses others."""
+_NAMESPACE = "default"  # of events about a cluster-scoped object: the API refuses others
+_ABOUT = {"apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "name": "cluster"}
 # Kubernetes, pkg/apis/core/validation/events.go.
 _NOTE_BYTES = 1024
 _WORD_BYTES = 128
@@ -48,21 +42,16 @@ _RECENT = 600.0
 _IN_TROUBLE = 1.0, 30.0
 _REFUSED = 5.0, 60.0
 _UNSURE = 0.5
-FLUSH = 2.0
-"""Seconds that are left for what waits when the operator ends."""
-_LATE = 0.05
-"""Seconds in which the last events come: those of a write that the loop has just done."""
+FLUSH = 2.0  # seconds that are left for what waits when the operator ends
+_LATE = 0.05  # seconds in which the last events come: those of a write that the loop has just done
 
 
 def name(uid: str, reason: EventReason, record: TopologyTransition | None, generation: int | None = None) -> str:
-    """The name of the event: the same occurrence always has the same one.
-
-    An admission has its attempt. Before it, the time of the request and the `generation` in which the request was made
-    (that of the record, unless another is given) distinguish two requests, also within one second. A request stays the
-    same when the record was dropped, and it is found in another phase or gets another attempt than before. What blocks
-    a request is another occurrence when it is another set of checks. `kubectl describe` orders by seconds, then by
-    name: the place of the reason in a transition comes before the hash.
-    """
+    """The name of the event: the same occurrence always has the same one."""
+    # An admission has its attempt. Before it, the time of the request and the `generation` in which it was made (of the
+    # record, unless another is given) distinguish two requests, also within one second. A request stays the same in
+    # another phase or with another attempt, and what blocks it is another occurrence when it is another set of checks.
+    # `kubectl describe` orders by seconds, then by name: the place of the reason comes before the hash.
     occurrence, phase = "", ""
     if record is not None:
         generation = record.observed_generation if generation is None else generation
@@ -99,8 +88,7 @@ class EventRecorder:
         # In bytes, as the API counts.
         self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
-        self._waiting: dict[str, dict[str, Any]] = {}
-        """What is sent, by name."""
+        self._waiting: dict[str, dict[str, Any]] = {}  # what is sent, by name
         self._more = asyncio.Event()
         self._recorded: dict[str, None] = {}
         self._request: tuple[object, int | None] | None = None
@@ -198,12 +186,7 @@ class EventRecorder:
             "eventTime": lease.micro_time(now),
             "firstTimestamp": seconds,
             "lastTimestamp": seconds,
-            "involvedObject": {
-                "apiVersion": "config.openshift.io/v1",
-                "kind": "Infrastructure",
-                "name": "cluster",
-                "uid": uid,
-            },
+            "involvedObject": {**_ABOUT, "uid": uid},
             "reason": spec.reason.value,
             "action": phase.value,
             "message": note.decode(),
@@ -222,10 +205,8 @@ class EventRecorder:
                     await self._send(key)
         if self._waiting:
             lost = ", ".join(body["reason"] for body in self._waiting.values())
-            _LOG.warning(
-                "%(count)d events were not sent before the end, and are lost: %(events)s",
-                {"count": len(self._waiting), "events": lost},
-            )
+            facts = {"count": len(self._waiting), "events": lost}
+            _LOG.warning("%(count)d events were not sent before the end, and are lost: %(events)s", facts)
 
     def _generation(self, record: TopologyTransition | None, reason: EventReason) -> int | None:
         """The generation in which this request was made, as far as known: a later change of the spec is no new one."""
@@ -242,9 +223,7 @@ class EventRecorder:
 def after_restart(record: TopologyTransition, now: datetime) -> tuple[EventSpec, ...]:
     """The events that a predecessor may not have sent any more: those of a phase that was entered a moment ago."""
     entered = record.phase_transition_time
-    recent = entered is not None and (now - entered).total_seconds() <= _RECENT
-    if not recent or not record.phase.changed:
+    if entered is None or (now - entered).total_seconds() > _RECENT or not record.phase.changed:
         return ()
     # The same events as for the step that led here, whichever open phase it came from.
-    before = record.model_copy(update={"phase": Phase.ADMITTING})
-    return records.between(before, record, None, "", now)
+    return records.between(records.updated(record, phase=Phase.ADMITTING), record, None, "", now)

@@ -1,9 +1,7 @@
 """Every metric: how it is declared, which values its labels can have, and the gauges of a decision and its facts.
 
-`FAMILIES` is what the table of docs/api.md is made of. Counters and histograms are the library's own. Gauges are read
-at the scrape and follow from the last decision alone: nothing is left over from what was true before, and nothing is
-computed between a fact and the change. A number that is not known is not shown: an absent gauge says that it is not
-observed (nothing is requested, so no node is read), which 0 would not.
+`FAMILIES` is what the table of docs/api.md is made of. Gauges are read at the scrape and follow from the last decision
+alone. A number that is not known is not shown: an absent gauge says that it is not observed, which 0 would not.
 
 The values of labels are closed sets, because each value is a series that Prometheus stores. What a cluster, a server or
 a user can make up (an HTTP status of a proxy, the name of a node) never becomes a value; it counts as OTHER.
@@ -12,31 +10,26 @@ a user can make up (an HTTP status of a proxy, the name of a node) never becomes
 from __future__ import annotations
 
 import http
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import prometheus_client as prometheus
 from prometheus_client import metrics_core
 from prometheus_client import registry as registries
 
 from topology_api import shape
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import EXTERNAL, CheckName, CheckStatus, Phase, Reason, Stage, Topology
 
 from ..checks import etcd, machines
+from ..decide.state import Decision
 from ..kube import transport
 from ..observe import facts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-
-    from topology_api.types import TopologyTransition
-
-    from ..decide.decision import Decision
 
 # A series for the birth of every counter doubles what is scraped and adds nothing to `up`.
 prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left its annotation out
 
-Series: TypeAlias = tuple[tuple[str, ...], float]
-"""Values of the labels, in their order, and the number."""
+Series: TypeAlias = tuple[tuple[str, ...], float]  # values of the labels, in their order, and the number
 
 OTHER: Final = "other"
 TARGET: Final = "target"
@@ -56,11 +49,7 @@ def bounded(value: str | None, known: Container[str]) -> str:
 
 
 class Family(NamedTuple):
-    """One metric, named as it is scraped.
-
-    `labels` has the possible values by label; None is a value that is fixed for the life of the process. `buckets` of a
-    histogram are upper bounds in seconds.
-    """
+    """One metric, named as it is scraped. `labels`: possible values; None is fixed for the life of the process."""
 
     name: str
     type: Literal["gauge", "counter", "histogram"]
@@ -69,10 +58,8 @@ class Family(NamedTuple):
     buckets: tuple[float, ...] = ()
 
 
-ERROR: Final = "<error>"
-"""The code that client-go gives to a request without an answer."""
-CONTROLLER: Final = "topology"
-"""The one controller and its one queue."""
+ERROR: Final = "<error>"  # the code that client-go gives to a request without an answer
+CONTROLLER: Final = "topology"  # the one controller and its one queue
 CODES: Final = frozenset(str(status.value) for status in http.HTTPStatus) | {ERROR, OTHER}
 ETCD_CODES: Final = frozenset({"200", "401", "403", "503", ERROR, OTHER})
 SUCCESS: Final = "success"
@@ -197,10 +184,7 @@ _SCRAPED = (*_TRANSITION, *_CLUSTER, *_COUNTED, *_PROCESS)
 
 
 class Collector(registries.Collector):
-    """All of `FAMILIES`: counters and histograms by name, and gauges whose series `read` returns by name.
-
-    A gauge without series is absent.
-    """
+    """All of `FAMILIES`: counters, histograms, and gauges whose series `read` returns; one without any is absent."""
 
     def __init__(self, read: Callable[[], Mapping[str, Iterable[Series]]]) -> None:
         self._read = read
@@ -323,14 +307,9 @@ def two_voters(decision: Decision, known: facts.Facts) -> bool | None:
 
 
 def _info(known: facts.Facts) -> Iterator[Series]:
-    infrastructure = known.infrastructure
-    if isinstance(infrastructure, facts.Unobserved):
+    here = known.infrastructure
+    if isinstance(here, facts.Unobserved):
         return
-    fitting = shape.classify(facts.shape_vector(known, infrastructure))
-    values = (
-        bounded(infrastructure.desired, TOPOLOGIES),
-        bounded(infrastructure.control_plane, CONTROL_PLANES),
-        bounded(infrastructure.infrastructure, INFRASTRUCTURES),
-        "" if fitting is None else fitting.value,
-    )
-    yield values, 1.0
+    control_plane, value = bounded(here.control_plane, CONTROL_PLANES), bounded(here.infrastructure, INFRASTRUCTURES)
+    fitting = shape.classify(facts.shape_vector(known, here))
+    yield (bounded(here.desired, TOPOLOGIES), control_plane, value, "" if fitting is None else fitting.value), 1.0

@@ -1,23 +1,19 @@
 """What a leader logs about its decisions: one line when something changes, none when nothing does.
 
-What was logged last is remembered, and only what differs is: the phase with what it waits for, each check whose answer
-has changed, a failure that is another one than before. A failure that stays is repeated every five minutes, so that it
-is seen at the end of a log.
+What was logged last is remembered. A failure that stays is repeated every five minutes, so that it is seen at the end
+of a log.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
+from topology_api.types import TopologyTransition
+
+from ..checks.result import CheckResult
+from ..decide.state import Decision
 from ..kube import errors
-
-if TYPE_CHECKING:
-    from topology_api.types import TopologyTransition
-
-    from ..checks.result import CheckResult
-    from ..decide.decision import Decision
 
 _LOG = logging.getLogger(__name__)
 _FAILING_STILL = 300.0
@@ -42,8 +38,7 @@ class DecisionLog:
         if line != self._line:
             self._line = line
             sentence = "phase %(phase)s: %(message)s" if text else "phase %(phase)s"
-            reason = stopped.reason if stopped else None
-            facts = {"phase": decision.phase, "message": text or None, "reason": reason}
+            facts = {"phase": decision.phase, "message": text or None, "reason": stopped.reason if stopped else None}
             _LOG.info(sentence, {**facts, **about(decision.record)})
         self._acceptances(decision)
         if not decision.results:
@@ -54,10 +49,8 @@ class DecisionLog:
         for answer in decision.results:
             # What is met from the beginning needs no line.
             if answer != self._answers.get(answer.name) and (not answer.met or answer.name in self._answers):
-                _LOG.info(
-                    "check %(check)s is %(status)s: %(message)s",
-                    {"check": answer.name, "status": answer.status, "message": answer.message},
-                )
+                news = {"check": answer.name, "status": answer.status, "message": answer.message}
+                _LOG.info("check %(check)s is %(status)s: %(message)s", news)
         self._answers = {answer.name: answer for answer in decision.results}
 
     def _acceptances(self, decision: Decision) -> None:
@@ -81,12 +74,11 @@ class DecisionLog:
 
     def failed(self, error: Exception, delay: float) -> None:
         """Log what went wrong, and in how many seconds it is tried again."""
-        now = asyncio.get_running_loop().time()
+        now, level = asyncio.get_running_loop().time(), logging.DEBUG
         kind = error.same_as if isinstance(error, errors.KubeError) else str(error)
         news = kind != self._failed or now >= self._failed_at + _FAILING_STILL
         if news:
-            self._failed, self._failed_at = kind, now
-        level = logging.WARNING if news else logging.DEBUG
+            self._failed, self._failed_at, level = kind, now, logging.WARNING
         _LOG.log(level, "%(error)s; trying again in %(seconds).1f s", {"error": error, "seconds": delay})
 
 

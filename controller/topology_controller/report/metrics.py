@@ -1,9 +1,8 @@
 """One registry for everything that Prometheus scrapes, and what the rest of the operator reports to.
 
-The queue, the client, the lease and the loop report what happens where it happens. The gauges of a decision
-(`families`) are drawn at the first scrape after it, not when it is made: decisions stand between a fact and the change,
-and drawing costs as much as deciding. What lasts is computed at the scrape too: a gauge that is set when work ends
-shows nothing of work that does not end.
+The gauges of a decision (`families`) are drawn at the first scrape after it, not when it is made: decisions stand
+between a fact and the change, and drawing costs as much as deciding. What lasts is computed at the scrape too: a gauge
+that is set when work ends shows nothing of work that does not end.
 
 A server or a proxy may answer with any status, so the pairs of code and method that get a series of their own are the
 first so many that occur; each later one is counted for its method under the code `other`.
@@ -14,28 +13,22 @@ from __future__ import annotations
 import sys
 import time
 import urllib.parse
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 
 import prometheus_client as prometheus
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, Phase
 
 from .._version import __version__
 from ..decide import records
+from ..decide.state import Decision
+from ..definitions import load
 from ..kube import transport
+from ..observe import facts
 from . import families
-from .families import CONTROLLER, ERROR, FAMILIES, LEASE, OTHER, PAIRS, TARGET, TOPOLOGIES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from datetime import datetime
-
-    from topology_api.types import TopologyTransition
-
-    from ..decide.decision import Decision
-    from ..definitions import load
-    from ..observe import facts
-    from .families import Series
+from .families import CONTROLLER, ERROR, FAMILIES, LEASE, OTHER, PAIRS, TARGET, TOPOLOGIES, Series
 
 __all__ = ["FAMILIES", "LEASE", "TARGET", "Counts", "Metrics"]
 
@@ -44,11 +37,7 @@ _MOST = 20
 
 
 class Metrics:
-    """The metrics of one operator process, and of the decisions that it makes while it leads.
-
-    `server` is the URL of the API server (label `host`); `clock` is monotonic, in seconds. `restored` counts a store
-    that was put back; `added` and `retried` deliveries of the queue; `changed` and `observed` are those of `Counts`.
-    """
+    """The metrics of one operator process, and of its decisions. `server`: URL of the API server (label `host`)."""
 
     def __init__(
         self,
@@ -191,15 +180,11 @@ def _code(code: str) -> str:
 
 
 class Counts:
-    """What has happened to transitions since this process began.
-
-    `seen` is where the transition of another controller was last seen, `begun` whether its start was counted that this
-    operator may have to follow.
-    """
+    """What has happened to transitions since this process began."""
 
     def __init__(self, collector: families.Collector, transitions: load.Transitions) -> None:
-        self.seen: TopologyTransition | None = None
-        self.begun: str | bool = False
+        self.seen: TopologyTransition | None = None  # the transition of another controller
+        self.begun: str | bool = False  # was its start counted that this operator may have to follow?
         started, completed, cancelled, rejected = (
             collector.counters[f"topology_transition_{name}_total"]
             for name in ("started", "completed", "cancelled", "rejected")
@@ -245,10 +230,8 @@ class Counts:
             self.begun = after.attempt or False
 
     def observed(self, seen: TopologyTransition | None, desired: str | None, now: datetime) -> None:
-        """Count what another controller is seen to do; None while no other one is in charge.
-
-        Only what changes while it is observed: what was there before may have been counted already.
-        """
+        """Count what another controller is seen to do; None while no other one is in charge."""
+        # Only what changes while it is observed: what was there before may have been counted already.
         before = self.seen
         if before is None or seen is None:
             self.seen = seen
@@ -256,13 +239,9 @@ class Counts:
         self.begun = seen.phase is Phase.CONVERGING and (before.source is not None or self.begun)
         if before.phase is seen.phase:
             return
-        after = self.seen = seen.model_copy(
-            update={
-                "source": seen.source or before.source,
-                "phase_transition_time": now,
-                "admitted_time": now if seen.phase is Phase.CONVERGING else None,
-            }
-        )
+        admitted = now if seen.phase is Phase.CONVERGING else None
+        source = seen.source or before.source
+        after = self.seen = records.updated(seen, source=source, phase_transition_time=now, admitted_time=admitted)
         self._ended(before, now)
         if after.source is not None:
             self._count(before, after, desired)

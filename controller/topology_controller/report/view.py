@@ -1,9 +1,8 @@
 """What the status page shows: the last decision, the record and the facts, as one structure that is JSON (`state`).
 
 Nothing is judged here. The phase, the checks and the conditions are those of the last decision (`Latest`, which the
-loop sets and the page waits for); on a process that does not lead they are read from what the leader wrote, in
-Infrastructure and ClusterOperator `topology`. Nodes, members and operands are in `evidence`. Pure, and computed only
-when the page asks (`serve.page`), so that it costs the loop nothing between a fact and the change.
+loop sets and the page waits for); on a process that does not lead they are read from what the leader wrote. Computed
+only when the page asks (`serve.page`), so that it costs the loop nothing between a fact and the change.
 """
 
 from __future__ import annotations
@@ -11,26 +10,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from topology_api.types import TopologyTransition
+from topology_api.types import AvailableTransition, Check, LastTransition, TopologyPair, TopologyTransition
 from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemReason, Reason, Stage
 
-from ..decide import assessment, problems, records
+from ..checks.result import CheckResult
+from ..decide import assessment, records
+from ..decide.state import Decision
+from ..definitions import load, model
 from ..observe import facts
-from . import clusteroperator, evidence, state
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from topology_api.types import AvailableTransition, LastTransition, TopologyPair
-
-    from ..checks.result import CheckResult
-    from ..decide.decision import Decision
-    from ..definitions import load, model
+from . import clusteroperator, state
 
 _STAGES = {
     Phase.PENDING: Stage.PREFLIGHT,
@@ -50,15 +44,12 @@ _CHANGED = "Preflight checks passed, topology changed"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What this process knows besides facts: its version, its definitions, and a settle time that overrides theirs.
-
-    `runbooks` is the address of the folder of the runbooks, empty where none is configured.
-    """
+    """What this process knows besides facts: its version, its definitions, and a settle time that overrides theirs."""
 
     version: str
     transitions: load.Transitions
     settle_seconds: int | None = None
-    runbooks: str = ""
+    runbooks: str = ""  # the address of their folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +61,13 @@ class Snapshot:
 
 
 class Latest:
-    """The last decision of this process: None before the first, and once it no longer leads.
-
-    `number` grows whenever that changes.
-    """
+    """The last decision of this process, None before the first and once it no longer leads; `number` counts changes."""
 
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None
         self.number = 0
         self._changed = asyncio.Event()
-        self.look_again: Callable[[], None] | None = None
-        """What the loop does for `wanted`; None while this process does not decide."""
+        self.look_again: Callable[[], None] | None = None  # what the loop does for `wanted`, while this process decides
 
     def wanted(self) -> None:
         """Say that a reader looks. Call it as often as you like: the loop bounds the price."""
@@ -115,11 +102,8 @@ class Latest:
 
 
 def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.State:
-    """Everything that the page shows.
-
-    `snapshot` is None on a process that does not lead. `known` are the newest facts: request and topology are shown
-    from them, everything else from the facts behind the decision.
-    """
+    """Everything that the page shows. `snapshot` is None on a process that does not lead."""
+    # `known` are the newest facts: request and topology are shown from them, all else from those behind the decision.
     infrastructure = None if isinstance(known.infrastructure, facts.Unobserved) else known.infrastructure
     own = None if isinstance(known.own_operator, facts.Unobserved) else known.own_operator
     leads = snapshot is not None
@@ -142,11 +126,13 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
     accepted = {item.name for item in record.accepted}
     open_ = [check for check in checks if check.status is not CheckStatus.MET and check.name not in accepted]
     desired = None if infrastructure is None else infrastructure.desired
+    control_plane = None if infrastructure is None else infrastructure.control_plane
+    value = None if infrastructure is None else infrastructure.infrastructure
     met = sum(check.status is CheckStatus.MET for check in checks)
-    operands: state.Operands = {"items": [], "said": evidence.unwatched(leads=leads)}
+    operands: state.Operands = {"items": [], "said": state.unwatched(leads=leads)}
     if leads and phase is Phase.CONVERGING and disabled is None:
-        operands = evidence.operands(results, definition, about.transitions.matrix)
-    why = record.problem
+        operands = state.operands(results, definition, about.transitions.matrix)
+    why, advised = record.problem, record.advisories
     runbook = None if why is None else RUNBOOKS.get(why.reason)
     return {
         "version": about.version,
@@ -155,10 +141,7 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
         "cluster": {
             "name": None if infrastructure is None else infrastructure.cluster_name,
             "platform": None if infrastructure is None else infrastructure.platform,
-            "topology": {
-                "controlPlane": None if infrastructure is None else infrastructure.control_plane,
-                "infrastructure": None if infrastructure is None else infrastructure.infrastructure,
-            },
+            "topology": {"controlPlane": control_plane, "infrastructure": value},
         },
         "desired": desired,
         "cancel": records.request(None) if desired is not None and phase.asks else None,
@@ -169,38 +152,33 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
         "problem": {"reason": why.reason.value, "message": why.message, "since": _stamp(why.since)} if why else None,
         "runbook": f"{about.runbooks.rstrip('/')}/{runbook}.md" if runbook and about.runbooks else None,
-        "warning": problems.danger(based),
+        "warning": assessment.danger(based),
         "disabled": disabled,
         "degraded": degraded,
         "conditions": conditions,
         "transition": None if stored is None else _transition(record, phase, definition, about),
         "stage": None if stage is None else stage.value,
-        "checks": [
-            {
-                "name": check.name,
-                "status": check.status.value,
-                "message": check.message,
-                "since": _stamp(check.last_transition_time),
-            }
-            for check in checks
-        ],
+        "checks": [_check(check) for check in checks],
         "progress": {"met": met, "total": len(checks)} if checks else None,
         "operands": operands,
-        "nodes": evidence.nodes(based, results, leads=leads),
-        "etcd": evidence.members(based, stage, leads=leads),
+        "nodes": state.nodes(based, results, leads=leads),
+        "etcd": state.members(based, stage, leads=leads),
         "accepted": [
             {"name": item.name, "message": item.message, "reason": item.reason, "since": _stamp(item.accepted_time)}
             for item in record.accepted
         ],
-        "advisories": [
-            {"name": item.name, "message": item.message, "command": item.command} for item in record.advisories
-        ],
-        "required": [item.name for item in assessment.awaited(record.advisories, open_)],
+        "advisories": [{"name": each.name, "message": each.message, "command": each.command} for each in advised],
+        "required": [item.name for item in assessment.awaited(advised, open_)],
         "available": [available(item, about) for item in record.available],
         "lastTransition": _last(record.last_transition),
         "timeline": [] if disabled is not None else _timeline(record, stage),
         "disturbed": list(based.disturbed),
     }
+
+
+def _check(check: Check) -> state.Check:
+    since = _stamp(check.last_transition_time)
+    return {"name": check.name, "status": check.status.value, "message": check.message, "since": since}
 
 
 def _conditions(snapshot: Snapshot | None, written: dict[str, Any]) -> list[state.Condition]:
@@ -245,8 +223,8 @@ def _transition(
     return state.Transition(
         name=record.name,
         summary=definition.summary if definition is not None else "",
-        source=_pair(record.source),
-        target=_pair(record.target),
+        source=_pair(record.source) if record.source else None,
+        target=_pair(record.target) if record.target else None,
         attempt=record.attempt,
         requested=_time(record.requested_time),
         admitted=_time(record.admitted_time),
@@ -273,10 +251,9 @@ def _timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Mom
         changed = "Native controller changed the topology" if record.by_native else _CHANGED
         moments.append((record.admitted_time, changed, way))
         checks = () if stage is None else records.of_stage(record, stage)
-        met = sorted(
-            [check for check in checks if check.status is CheckStatus.MET], key=lambda check: check.last_transition_time
-        )
-        for time, group in itertools.groupby(met, lambda check: check.last_transition_time):
+        met = [check for check in checks if check.status is CheckStatus.MET]
+        when = operator.attrgetter("last_transition_time")
+        for time, group in itertools.groupby(sorted(met, key=when), when):
             names = [check.name for check in group]
             if len(names) == 1:
                 moments.append((time, f"{names[0]} met", ""))
@@ -298,8 +275,8 @@ def _last(last: LastTransition | None) -> state.LastTransition | None:
         return None
     return state.LastTransition(
         name=last.name,
-        source=_pair(last.source),
-        target=_pair(last.target),
+        source=_pair(last.source) if last.source else None,
+        target=_pair(last.target) if last.target else None,
         requested=_time(last.requested_time),
         admitted=_time(last.admitted_time),
         completed=_time(last.completed_time),
@@ -310,24 +287,20 @@ def _last(last: LastTransition | None) -> state.LastTransition | None:
 def available(transition: AvailableTransition, about: About) -> state.Available:
     """A transition that starts here, as the page shows it."""
     definition = about.transitions.named(transition.name)
-    target = transition.target
     return {
         "name": transition.name,
         "summary": definition.summary if definition is not None else "",
-        "target": {"controlPlane": target.control_plane, "infrastructure": target.infrastructure},
+        "target": _pair(transition.target),
         "available": transition.available,
         "evaluated": _stamp(transition.evaluated_time),
         "blockers": [
-            {"name": blocker.name, "status": blocker.status.value, "message": blocker.message}
-            for blocker in transition.blockers
+            {"name": each.name, "status": each.status.value, "message": each.message} for each in transition.blockers
         ],
-        "command": records.request(target.control_plane),
+        "command": records.request(transition.target.control_plane),
     }
 
 
-def _pair(pair: TopologyPair | None) -> state.Pair | None:
-    if pair is None:
-        return None
+def _pair(pair: TopologyPair) -> state.Pair:
     return {"controlPlane": pair.control_plane, "infrastructure": pair.infrastructure}
 
 

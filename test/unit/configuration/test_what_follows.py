@@ -17,8 +17,7 @@ from topology_api import vocabulary
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller import bindata
-from topology_controller.decide.decision import Step
-from topology_controller.decide.state import Misconfigured
+from topology_controller.decide.state import Misconfigured, Step
 from topology_controller.definitions import settings
 from topology_controller.report import clusteroperator
 

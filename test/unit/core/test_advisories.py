@@ -18,7 +18,7 @@ from . import machine_worlds, measured_cluster, worlds
 
 if TYPE_CHECKING:
     from topology_api.types import Advisory
-    from topology_controller.decide.decision import Decision
+    from topology_controller.decide.state import Decision
     from topology_controller.definitions import operands as matrices
 
 INFRASTRUCTURE = TopologyPair(control_plane="HighlyAvailable", infrastructure="SingleReplica")

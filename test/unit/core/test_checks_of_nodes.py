@@ -256,7 +256,9 @@ BROKEN = facts.Unobserved("machines.machine.openshift.io/odd in namespace opensh
 def machines_of(known: facts.Facts, check: CheckName = CheckName.CONTROL_PLANE_MACHINES) -> tuple[CheckStatus, str]:
     found = catalog.CHECKS[check](worlds.question(known, check))
     # A message names three; the findings have every one.
-    return found.status, "; ".join([found.message, *(finding.text for finding in found.findings if not finding.met)])
+    return found.status, "; ".join(
+        [found.message, *(finding.text for finding in found.findings if finding.status is not CheckStatus.MET)]
+    )
 
 
 def reasons(known: facts.Facts) -> str:

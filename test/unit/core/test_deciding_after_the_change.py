@@ -12,7 +12,7 @@ import pytest
 
 from topology_api.types import Accepted
 from topology_api.vocabulary import AdvisoryName, CheckName, ConditionType, EventReason, Phase, ProblemReason, Reason
-from topology_controller.decide.decision import Step
+from topology_controller.decide.state import Step
 from topology_controller.definitions import load
 from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.observe import facts, parse
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_api.types import TopologyTransition
-    from topology_controller.decide.decision import Decision
+    from topology_controller.decide.state import Decision
 
 AFTER = worlds.NOW + timedelta(seconds=30)
 

@@ -10,8 +10,8 @@ import pytest
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, ConditionType, EventReason, Phase, Reason
-from topology_controller.decide import admission, decision
-from topology_controller.decide.decision import Step
+from topology_controller.decide import admission, state
+from topology_controller.decide.state import Step
 from topology_controller.definitions import load, model
 from topology_controller.observe import facts
 from topology_controller.report import clusteroperator
@@ -166,13 +166,13 @@ WHAT = "infrastructures.config.openshift.io/cluster"
 NONSENSE = facts.Unobserved(WHAT, "spec.desiredTopology should be a string, found int", kind=facts.Kind.MALFORMED)
 
 
-def _decided(own: facts.Fact[facts.OwnOperator]) -> decision.Decision:
+def _decided(own: facts.Fact[facts.OwnOperator]) -> state.Decision:
     return worlds.decide(worlds.healthy(infrastructure=NONSENSE, own_operator=own))
 
 
 def test_what_was_under_way_keeps_upgrades_blocked() -> None:
     found = _decided(worlds.copy_of(worlds.converging()))
-    assert (found.phase, found.watch, found.steps) == (Phase.CONVERGING, True, (decision.Step.REPORT,))
+    assert (found.phase, found.watch, found.steps) == (Phase.CONVERGING, True, (state.Step.REPORT,))
     assert found.upgrade_block
     assert found.degraded is not None
     assert found.degraded.reason is Reason.EVIDENCE_UNREADABLE

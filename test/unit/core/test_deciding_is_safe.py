@@ -21,7 +21,7 @@ from test.fuzz import world as raw_worlds
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, ProblemReason
 from topology_controller.checks import operators, result
-from topology_controller.decide import decision, phases, records
+from topology_controller.decide import phases, records, state
 from topology_controller.observe import catalog, facts, fields
 from topology_controller.report import clusteroperator
 
@@ -31,7 +31,6 @@ from .strategies import terms, worlds_of_any_kind
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_controller.decide import state
     from topology_controller.definitions import model
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
@@ -69,11 +68,11 @@ class Stage:
         before = self.server.objects[servers.VERSION]["status"]["conditions"]
         self.server.change(servers.VERSION, {"status": {"conditions": [*before, said]}})
 
-    def decide(self, now: datetime = worlds.NOW, *, live: bool = False) -> decision.Decision:
+    def decide(self, now: datetime = worlds.NOW, *, live: bool = False) -> state.Decision:
         """Decide from what stands there."""
         return worlds.decide(read(self.server, live=live), MINE, now, worlds.TRANSITIONS)
 
-    def record(self, found: decision.Decision, **status: str) -> None:
+    def record(self, found: state.Decision, **status: str) -> None:
         """Write the record."""
         assert found.record is not None
         body = {"topologyTransition": found.record.to_api(), **status}
@@ -86,7 +85,7 @@ class Stage:
         self.record(self.decide(begun))
         before, target = dict(self.server.objects), self.definition.target.pair
         change = self.decide(begun, live=True)
-        assert decision.Step.CHANGE in change.steps, change.note
+        assert state.Step.CHANGE in change.steps, change.note
         for key in (key for key in before if key not in {servers.INFRASTRUCTURE, servers.VERSION}):
             raw = self.world.well(key, target, begun + timedelta(seconds=20), worlds.NOW, 2)
             assert raw is not None
@@ -115,10 +114,10 @@ class Stage:
             self.server.change(key, harms[what](self.server.objects[key]))
 
 
-def judge(case: oracle.Case, found: decision.Decision, specs: Any) -> list[str]:
+def judge(case: oracle.Case, found: state.Decision, specs: Any) -> list[str]:
     """What the objects lack; none of that may have been called Met."""
     lacking = {line.partition(":")[0] for line in oracle.lacking(case, specs)}
-    asked = found.results if decision.Step.CHANGE not in found.steps else ()  # these are of what comes next
+    asked = found.results if state.Step.CHANGE not in found.steps else ()  # these are of what comes next
     wrong = [one for one in asked if one.met and one.name.value in lacking]
     assert not wrong, (wrong, oracle.lacking(case, specs))
     return sorted(lacking)
@@ -151,8 +150,8 @@ def test_topology_moves_only_where_the_objects_lack_nothing(
     chosen = found.definition or definition
     case = oracle.Case(stage.server.objects, chosen, worlds.NOW)
     lacking = judge(case, found, chosen.preflight) if found.definition else ["a definition"]
-    event(f"{found.phase} {decision.Step.CHANGE in found.steps}")
-    if decision.Step.CHANGE in found.steps:
+    event(f"{found.phase} {state.Step.CHANGE in found.steps}")
+    if state.Step.CHANGE in found.steps:
         assert lacking == []
         assert oracle.echoed(case)
         assert_safe(read(stage.server, live=True), MINE, found, chosen)
@@ -172,7 +171,7 @@ def test_completed_is_only_what_has_followed_by_the_objects(data: st.DataObject,
 
 
 def assert_safe(
-    known: facts.Facts, term: state.LeaderState, found: decision.Decision, definition: model.Definition = worlds.COMPACT
+    known: facts.Facts, term: state.LeaderState, found: state.Decision, definition: model.Definition = worlds.COMPACT
 ) -> None:
     """What has to be true besides of the record and the leader where topology is moved, each of it looked up anew."""
     assert known.live
@@ -212,27 +211,27 @@ READY = worlds.recorded(worlds.healthy(live=True), worlds.admitting())
 @given(worlds_of_any_kind() | one_thing_from(READY), terms())
 def test_nothing_ever_raises_and_the_record_says_what_is_so(known: facts.Facts, term: state.LeaderState) -> None:
     found = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
-    event(f"{found.phase} {decision.Step.CHANGE in found.steps}")
-    if decision.Step.CHANGE in found.steps:
+    event(f"{found.phase} {state.Step.CHANGE in found.steps}")
+    if state.Step.CHANGE in found.steps:
         assert_safe(known, term, found)
-    elif decision.Step.SAVE in found.steps and found.phase is Phase.CONVERGING:
+    elif state.Step.SAVE in found.steps and found.phase is Phase.CONVERGING:
         # Without a change the record may only say what is so already.
         assert isinstance(known.infrastructure, facts.Infrastructure)
         assert found.record is not None
         problem = found.record.problem
         overwritten = problem is not None and problem.reason is ProblemReason.TOPOLOGY_OVERWRITTEN
         assert overwritten is (found.record.target != records.pair(known.infrastructure))
-    if decision.Step.SAVE in found.steps or decision.Step.CHANGE in found.steps:
+    if state.Step.SAVE in found.steps or state.Step.CHANGE in found.steps:
         assert found.record is not None
         assert TopologyTransition.from_api(found.record.to_api()) == found.record
     if isinstance(known.infrastructure, facts.Infrastructure) and isinstance(known.infrastructure.record, facts.Newer):
-        assert not {decision.Step.SAVE, decision.Step.CHANGE} & {*found.steps}, "what is not known is left as it is"
+        assert not {state.Step.SAVE, state.Step.CHANGE} & {*found.steps}, "what is not known is left as it is"
     assert found.look_again is None or found.look_again > 0
     clusteroperator.status(found, known.own_operator, now=worlds.NOW, version="1", namespace="n")
     assert_readable(found)
 
 
-def assert_readable(found: decision.Decision) -> None:
+def assert_readable(found: state.Decision) -> None:
     """A message has at most 300 characters, and the first object that is wrong, with the reason, stands in it."""
     for answer in found.results:
         assert len(answer.message) <= result.LONGEST, answer
@@ -263,7 +262,7 @@ def test_a_large_cluster_is_told_of_in_few_words(count: int, name: str, changed:
 def test_what_was_written_is_not_written_again(known: facts.Facts, term: state.LeaderState, passed: float) -> None:
     """Decide, let the server keep the record, decide again: nothing to save, the same conditions, no event."""
     first = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
-    if first.record is None or decision.Step.CHANGE in first.steps:
+    if first.record is None or state.Step.CHANGE in first.steps:
         return
     if first.record.attempt == term.next_attempt:
         term = dataclasses.replace(term, attempt=term.next_attempt, next_attempt="after")
@@ -273,5 +272,5 @@ def test_what_was_written_is_not_written_again(known: facts.Facts, term: state.L
         # A lease, a hold or a bound ran out in between, or another branch took over; then it must settle there.
         written = worlds.recorded(written, again.record or first.record)
         first, again = again, phases.decide(written, worlds.ONLY_COMPACT, term, worlds.NOW + timedelta(seconds=passed))
-    assert decision.Step.SAVE not in again.steps, (first.record, again.record)
+    assert state.Step.SAVE not in again.steps, (first.record, again.record)
     assert clusteroperator.conditions(again) == clusteroperator.conditions(first)

@@ -15,7 +15,7 @@ from topology_api import crd
 from topology_api.types import Baseline
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller.decide import baseline
-from topology_controller.decide.decision import Decision, Step
+from topology_controller.decide.state import Decision, Step
 from topology_controller.kube import errors
 from topology_controller.observe import facts
 

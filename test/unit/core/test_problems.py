@@ -11,7 +11,7 @@ import pytest
 from topology_api.types import LastTransition, PoolBaseline
 from topology_api.vocabulary import AdvisoryName, ConditionType, Phase, ProblemReason, Reason
 from topology_controller.decide import assessment, leader, state
-from topology_controller.decide.decision import Step
+from topology_controller.decide.state import Step
 from topology_controller.observe import facts
 from topology_controller.report import clusteroperator
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_api.types import TopologyTransition
-    from topology_controller.decide.decision import Decision
+    from topology_controller.decide.state import Decision
 
 AFTER = worlds.NOW + timedelta(minutes=2)
 TEN = timedelta(minutes=10)

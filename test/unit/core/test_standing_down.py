@@ -15,7 +15,7 @@ import pytest
 from topology_api.vocabulary import CheckName, ConditionStatus, ConditionType, Phase, Reason
 from topology_controller.checks import operators, result
 from topology_controller.decide import applicability, leader, state
-from topology_controller.decide.decision import Step
+from topology_controller.decide.state import Step
 from topology_controller.observe import facts
 from topology_controller.report import clusteroperator
 
@@ -23,7 +23,7 @@ from . import worlds
 from .worlds import WELL, F, T, failing, row, said
 
 if TYPE_CHECKING:
-    from topology_controller.decide.decision import Decision
+    from topology_controller.decide.state import Decision
 
 ON = facts.FeatureGates((("4.20.1", True),))
 AFTER = worlds.NOW + timedelta(seconds=30)

@@ -13,7 +13,7 @@ import pytest
 
 from topology_api.types import RecordCopy, TopologyTransition
 from topology_api.vocabulary import CheckStatus, EventReason, Phase
-from topology_controller.decide import decision, records
+from topology_controller.decide import records, state
 from topology_controller.kube import errors
 from topology_controller.report import clusteroperator, events
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from .clusters import Raw
 
-REQUESTED = decision.EventSpec(EventReason.TRANSITION_REQUESTED, "HighlyAvailable topology requested")
-BLOCKED = decision.EventSpec(
+REQUESTED = state.EventSpec(EventReason.TRANSITION_REQUESTED, "HighlyAvailable topology requested")
+BLOCKED = state.EventSpec(
     EventReason.TRANSITION_BLOCKED, "1 of 8 preflight checks not met: ControlPlaneNodes", warning=True
 )
-CANCELLED = decision.EventSpec(EventReason.TRANSITION_CANCELLED, "The request was cancelled")
-STUCK = decision.EventSpec(EventReason.TRANSITION_STUCK, "Not converged", warning=True)
+CANCELLED = state.EventSpec(EventReason.TRANSITION_CANCELLED, "The request was cancelled")
+STUCK = state.EventSpec(EventReason.TRANSITION_STUCK, "Not converged", warning=True)
 pytestmark = pytest.mark.looptime
 
 
@@ -78,7 +78,7 @@ class Telling:
         )
         self.task = asyncio.create_task(self.events.run())
 
-    def tell(self, happening: decision.EventSpec, record: TopologyTransition) -> None:
+    def tell(self, happening: state.EventSpec, record: TopologyTransition) -> None:
         self.events.record(worlds.infrastructure(), record, happening)
 
     async def end(self) -> float:
@@ -323,7 +323,7 @@ def test_a_record_that_says_no_time_has_stood_long_enough() -> None:
 LATER = worlds.NOW + timedelta(minutes=7)
 
 
-def status(found: decision.Decision, own: Any, now: Any = worlds.NOW) -> dict[str, Any]:
+def status(found: state.Decision, own: Any, now: Any = worlds.NOW) -> dict[str, Any]:
     return clusteroperator.status(found, own, now=now, version="1.2.3", namespace="ns")
 
 

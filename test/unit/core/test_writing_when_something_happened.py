@@ -20,8 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_controller.decide import cadence
-from topology_controller.decide.decision import Step
-from topology_controller.decide.state import Writes
+from topology_controller.decide.state import Step, Writes
 from topology_controller.observe import catalog, facts
 
 from . import raw_operands, worlds
@@ -30,7 +29,7 @@ from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running, virtual_now
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topology_controller.decide.decision import Decision
+    from topology_controller.decide.state import Decision
 
     from .clusters import Key, Raw
 

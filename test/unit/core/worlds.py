@@ -20,7 +20,7 @@ from test import sentences
 from topology_api.types import RecordCopy, TopologyPair
 from topology_api.vocabulary import CheckStatus, ConditionStatus, ConditionType, Phase, Reason, Stage
 from topology_controller.checks import operators, result
-from topology_controller.decide import decision, phases, state
+from topology_controller.decide import phases, state
 from topology_controller.definitions import load, model
 from topology_controller.observe import facts
 from topology_controller.report import clusteroperator
@@ -30,7 +30,7 @@ from . import operand_worlds
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
     from topology_api.vocabulary import CheckName, EventReason
-    from topology_controller.decide.decision import Decision
+    from topology_controller.decide.state import Decision
 
 T, F = ConditionStatus.TRUE, ConditionStatus.FALSE
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -298,7 +298,7 @@ def decide(
     term_: state.LeaderState | None = None,
     now: datetime = NOW,
     transitions: load.Transitions = ONLY_COMPACT,
-) -> decision.Decision:
+) -> state.Decision:
     """Decide, with a leader that has just begun unless another is given."""
     return phases.decide(known, transitions, term_ or term(), now)
 
@@ -315,7 +315,7 @@ def converging(now: datetime = NOW) -> TopologyTransition:
     """The record that the change wrote."""
     before = recorded(healthy(now), admitting(now=now))
     found = decide(dataclasses.replace(before, live=True), term(attempt="mine"), now)
-    assert decision.Step.CHANGE in found.steps
+    assert state.Step.CHANGE in found.steps
     assert found.record is not None
     return found.record
 

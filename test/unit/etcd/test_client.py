@@ -20,7 +20,7 @@ from test import processes
 from topology_api import vocabulary
 from topology_controller import cli, logs, process
 from topology_controller.definitions import load
-from topology_controller.etcd import client, folder
+from topology_controller.etcd import client
 from topology_simulator.etcd import certificates
 
 ADDRESS = ("--bind-address", "127.0.0.1:0")
@@ -164,12 +164,12 @@ def test_garbage_is_a_value_error_and_nothing_else(raw: Any):
 FILES = ("ca.crt", "tls.crt", "tls.key")
 
 
-def make(path: pathlib.Path) -> folder.Folder:
-    return folder.Folder(path)
+def make(path: pathlib.Path) -> client.Folder:
+    return client.Folder(path)
 
 
 def refused(path: pathlib.Path) -> str:
-    with pytest.raises(folder.FolderError) as error:
+    with pytest.raises(client.FolderError) as error:
         make(path).context()
     return str(error.value)
 

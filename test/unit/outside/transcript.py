@@ -11,7 +11,7 @@ from typing import Any
 
 import prometheus_client
 
-from topology_controller.decide import decision
+from topology_controller.decide import state
 from topology_controller.kube import errors
 from topology_controller.report import view
 
@@ -87,7 +87,7 @@ class Events(clusters.Told):
         super().__init__()
         self._transcript = transcript
 
-    def record(self, infrastructure: Any, record: Any, spec: decision.EventSpec) -> None:
+    def record(self, infrastructure: Any, record: Any, spec: state.EventSpec) -> None:
         before = len(self.reasons)
         super().record(infrastructure, record, spec)
         if len(self.reasons) > before:

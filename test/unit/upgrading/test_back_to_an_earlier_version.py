@@ -12,7 +12,7 @@ from test.unit.upgrading import stored
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, Reason
-from topology_controller.decide.decision import Step
+from topology_controller.decide.state import Step
 from topology_controller.observe import catalog, facts
 from topology_controller.report import clusteroperator
 
