@@ -258,8 +258,8 @@ def drain_accepted(known: facts.Facts) -> bool:
 
 def two_routers() -> str:
     """The command after which a node can be drained without taking ingress away."""
-    command = "oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p {}"
-    return shell.command(command, f'{{"spec":{{"replicas":{_ROUTERS}}}}}')
+    patch = f'{{"spec":{{"replicas":{_ROUTERS}}}}}'
+    return shell.command("oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p {}", patch)
 
 
 def router_alone(known: facts.Facts) -> bool:

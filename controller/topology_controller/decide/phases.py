@@ -147,8 +147,8 @@ def _not_installed(context: Context, lacks: str, copy: RecordCopy | None) -> Dec
 
 def _too_new(newer: facts.Newer) -> Decision:
     """A newer version is in the middle of something: nothing is written over it, and minor upgrades stay blocked."""
-    patch = "oc patch infrastructure cluster --subresource=status --type merge -p {}"
-    removal = shell.command(patch, '{"status":{"topologyTransition":null}}')
+    nothing = '{"status":{"topologyTransition":null}}'
+    removal = shell.command("oc patch infrastructure cluster --subresource=status --type merge -p {}", nothing)
     note = f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know"
     message = f"{note}. Install the newer version again or, if nothing is under way, take it out with: {removal}"
     block = operators.block_message(newer.name or "", newer.target) if newer.target else message
