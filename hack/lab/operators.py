@@ -6,7 +6,9 @@ operator makes for each. What a real one makes is not installed.
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -18,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from topology_deploy import manifests
-from topology_simulator import cluster, configured, install, kinds, kubeconfig, operands
-from topology_simulator.actors import console, machine_config, static_pods, version, workloads
+from topology_simulator import cluster, configured, install, kinds, kubeconfig, machines, operands
+from topology_simulator.actors import console, etcd_operator, machine_config, static_pods, version, workloads
 from topology_simulator.envtest import openshift
 from topology_simulator.etcd import keeping
 
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 PINS: Mapping[str, dict[str, Any]] = tomllib.loads((HERE / "operators.toml").read_text(encoding="utf-8"))
-CONTROLLERS = ("deployment", "replicaset", "statefulset", "daemonset", "garbage-collector", "serviceaccount-token")
+CONTROLLERS = (
+    "deployment", "replicaset", "statefulset", "daemonset", "disruption", "garbage-collector", "serviceaccount-token",
+)  # fmt: skip
 """Of kube-controller-manager."""
 _BESIDE = {name for pin in PINS.values() for name in pin.get("beside", ())}
 NAMES = tuple(name for name, pin in PINS.items() if "start" in pin and name not in _BESIDE)
@@ -56,11 +60,19 @@ _MADE = {
         kinds.CLUSTER_OPERATORS: "machine-config",
     },
     "kube-apiserver": {
-        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.LEASES: "kube-apiserver-operator",
+        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.KUBE_API_SERVERS: "", kinds.LEASES: "kube-apiserver-operator",
         kinds.PODS: "kube-apiserver-operator",
     },
+    "kube-controller-manager": {
+        kinds.CLUSTER_OPERATORS: "kube-controller-manager", kinds.KUBE_CONTROLLER_MANAGERS: "",
+    },
+    "kube-scheduler": {kinds.CLUSTER_OPERATORS: "kube-scheduler", kinds.KUBE_SCHEDULERS: ""},
+    "etcd": {
+        kinds.CLUSTER_OPERATORS: "etcd", kinds.ETCDS: "", kinds.CONFIG_MAPS: cluster.ETCD_ENDPOINTS,
+        kinds.LEASES: cluster.ETCD_LEASE,
+    },
 }  # fmt: skip
-"""What a real operator makes, by how its name begins."""
+"""What a real operator makes, or its manifests, by how its name begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +113,11 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
         parts[machine_config.MachineConfig] = played.Daemons
     if "cvo" in names:
         parts[version.Version] = played.other(version.Version, step=played.nothing, watched=())
+    installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
+    parts[static_pods.StaticPods] = played.other(static_pods.StaticPods, installed=installed)
+    if "etcd" in names:
+        parts[etcd_operator.EtcdOperator] = played.Etcds
     if "kube-apiserver" in names:
-        installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
-        parts[static_pods.StaticPods] = played.other(static_pods.StaticPods, installed=installed)
         readers = tuple(reader for reader in operands.READERS if not reader.app.startswith("kube-apiserver"))
         parts[workloads.OperatorPods] = played.other(workloads.OperatorPods, readers=readers)
     return parts
@@ -121,6 +135,9 @@ class Setting:
 
     def __init__(self, names: Collection[str], programs: Collection[Program], kind: shape.Shape) -> None:
         self._names, self._programs, self._shape = names, programs, kind
+        if "etcd" in names:
+            # Members listen at the addresses of their nodes; another run has others.
+            machines.network = ipaddress.IPv4Address("127.0.0.0") + (1 + os.getpid() % 65534) * 256
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield what there is before anybody acts, namespaces first."""
@@ -133,11 +150,15 @@ class Setting:
             yield from self._applied(program)
 
     def needs(self, authority: bytes) -> Iterator[dict[str, Any]]:
-        """Yield what else the operators need; `authority` is the CA that everybody trusts."""
+        """Yield what else the operators need, once each; `authority` is the CA that everybody trusts."""
+        needed: dict[tuple[str, ...], dict[str, Any]] = {}
         for name in ("every", *self._names):
             file = HERE / "needs" / f"{name}.yaml"
             text = file.read_text(encoding="utf-8") if file.exists() else "[]"
-            yield from yaml.safe_load(text.replace("{authority}", json.dumps(authority.decode())[1:-1]))
+            for obj in yaml.safe_load(text.replace("{authority}", json.dumps(authority.decode())[1:-1])):
+                meta = obj["metadata"]
+                needed.setdefault((obj["kind"], meta.get("namespace", ""), meta["name"]), obj)
+        yield from needed.values()
 
     def _as_found(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
         """Return an object as it is before its real operator has seen it."""
@@ -145,8 +166,6 @@ class Setting:
             self._switch(obj["status"]["featureGates"][0])
         elif kind is kinds.CLUSTER_VERSIONS and "cvo" in self._names:
             obj["spec"]["overrides"] = [manifests.OVERRIDE]
-        elif kind is kinds.KUBE_API_SERVERS and "kube-apiserver" in self._names:
-            return kind.new("cluster", spec={"managementState": "Managed"})
         elif kind is kinds.NODES and "mco" in self._names:
             notes = obj["metadata"]["annotations"]
             theirs = [name for name in notes if name.startswith(cluster.PREFIX)]
@@ -155,7 +174,8 @@ class Setting:
 
     def _switch(self, gates: dict[str, Any]) -> None:
         """Let there be every gate that a program knows; on are those that its sources have on by default."""
-        texts = [(program.built / _FEATURES).read_text(encoding="utf-8") for program in self._programs]
+        files = (program.built / _FEATURES for program in self._programs if "features" in program.pin["files"])
+        texts = [file.read_text(encoding="utf-8") for file in files]
         known = {gate: on for text in texts for gate, on in _gates(text)}
         known |= {gate["name"]: on for on in (True, False) for gate in gates["enabled" if on else "disabled"]}
         for part, member in (("enabled", True), ("disabled", False)):
@@ -183,13 +203,16 @@ class Setting:
         image = configured.version(self._shape)["status"]["desired"]["image"]
         if program.name == "cvo":
             self._payload(folder / "payload")
+        elif program.name == "etcd":
+            played.Etcds.mounted = folder / "run"
+            played.Etcds.mounted.mkdir()
         (port,) = keeping.free_ports(1)
         words = {
             "folder": folder, "files": program.built, "version": self._shape.version, "image": image, "port": port,
         }  # fmt: skip
         settings = [f"{name}={value.format(**words)}" for name, value in program.pin["environment"].items()]
-        started = [str(program.built / program.name), *(word.format(**words) for word in program.pin["start"])]
-        return ["/usr/bin/env", *settings, *started]
+        started = [*program.pin.get("inside", ()), f"{program.built / program.name}", *program.pin["start"]]
+        return ["/usr/bin/env", *settings, *(word.format(**words) for word in started)]
 
     def _payload(self, folder: pathlib.Path) -> None:
         """Write a release's payload: the definition of Infrastructure as it ships, and what this operator brings."""
