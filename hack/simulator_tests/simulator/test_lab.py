@@ -127,5 +127,14 @@ def test_a_story_is_judged_by_its_end_and_by_who_writes_how_often() -> None:
     (loop,) = verdict.faults(_story(30, (10, 9)))
     assert loop == "writes in a loop: cvo patch x/status y: 30 in the last minute, 10 in one at rest"
     assert verdict.faults(_story(3, until="Converging")) == ["the transition was not Completed"]
+    twice = {
+        **calm,
+        "changes": ["X/X during the update to 4.22.6"],
+        "came back": {"Degraded": ["False", "True", "False"]},
+    }
+    assert [fault.partition("; found")[0] for fault in verdict.faults(twice)] == [
+        "one change of the topology was wanted, and none during an update",
+        "condition Degraded came back: ['False', 'True', 'False']",
+    ]
     many = {**calm, "writes": {"infrastructures": {"ours": 11}}}
     assert verdict.faults(many) == ["Infrastructure was written 11 times besides the request, 10 are allowed"]

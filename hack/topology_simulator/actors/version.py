@@ -8,8 +8,10 @@ True. Left out: acknowledgements, deletions in progress. How much later is a mat
   only when a whole period has passed since it last looked: one to three periods (2 to almost 6 minutes).
 * Later ones look at regular intervals (15 s).
 An upgrade starts when `spec.desiredUpdate.version` differs from what runs; it takes its time, or waits to be released
-while it is held. Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/cvo/cvo.go, pkg/start/start.go
-(release-4.20, 4.21, 4.22, main); pkg/cvo/status.go and pkg/risk/upgradeable/upgradeable.go (main).
+while it is held. One to another minor version is refused while ClusterVersion says Upgradeable=False, looked at again
+and again, and starts by itself once that is gone: the lab's story upgrade. Sources: cluster-version-operator
+pkg/cvo/upgradeable.go, pkg/cvo/cvo.go, pkg/start/start.go (release-4.20, 4.21, 4.22, main); pkg/cvo/status.go and
+pkg/risk/upgradeable/upgradeable.go (main); pkg/payload/precondition/clusterversion/upgradeable.go (release-4.22).
 """
 
 import random
@@ -31,7 +33,8 @@ class Version(actor.Actor):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.release: Release | None = None
-        self._held = False
+        self.held = False
+        """Whether an upgrade goes on until `release_upgrades`."""
         self._released = False
         self._opinion: list[conditions.Condition] = []
         self._looked = False
@@ -40,11 +43,11 @@ class Version(actor.Actor):
 
     def hold_upgrades(self) -> None:
         """Let the present or next upgrade go on until `release_upgrades`."""
-        self._held, self._released = True, False
+        self.held, self._released = True, False
 
     def release_upgrades(self) -> None:
         """Let the held upgrade finish now."""
-        self._held = False
+        self.held = False
         self._released = True
         self.mirror.wake()
 
@@ -98,27 +101,33 @@ class Version(actor.Actor):
         if wanted in ("", running):
             return
         if status["desired"]["version"] != wanted:
+            objection = conditions.find(version, _ALL)
+            if objection.get("status") == "False" and _minor(wanted) > _minor(status["desired"]["version"]):
+                refusal = _REFUSED.format(**release(wanted), **objection)
+                accepted = conditions.Condition("ReleaseAccepted", "False", "PreconditionChecks", refusal)
+                await self.say(kinds.CLUSTER_VERSIONS, version, [accepted])
+                return
             self.waits.start("upgrade", self.pace.upgrade)
             await self._begin(version, wanted)
-        elif not self._held and (self._released or self.waits.due("upgrade", self.pace.upgrade)):
+        elif not self.held and (self._released or self.waits.due("upgrade", self.pace.upgrade)):
             await self._finish(version, wanted)
 
     async def _begin(self, version: dict[str, Any], wanted: str) -> None:
-        digest = machines.digest("release", wanted)
-        release = {"version": wanted, "image": f"quay.io/openshift-release-dev/ocp-release@sha256:{digest}"}
         entry = {
             "state": "Partial",
-            **release,
+            **release(wanted),
             "startedTime": conditions.now(),
             "completionTime": None,
             "verified": False,
         }
         message = f"Working towards {wanted}: 12 of 910 done (1% complete)"
-        started = conditions.merged(version, [conditions.Condition("Progressing", "True", "", message)])
+        loaded = 'Payload loaded version="{version}" image="{image}"'.format(**release(wanted))
+        accepted = conditions.Condition("ReleaseAccepted", "True", "PayloadLoaded", loaded)
+        started = conditions.merged(version, [accepted, conditions.Condition("Progressing", "True", "", message)])
         status = {
             **version["status"],
             "conditions": started or version["status"]["conditions"],
-            "desired": release,
+            "desired": release(wanted),
             "history": [entry, *version["status"]["history"]],
             "observedGeneration": version["metadata"]["generation"],
         }
@@ -150,6 +159,10 @@ TYPES = ("Upgradeable", "UpgradeableClusterOperators", "UpgradeableClusterVersio
 _MINOR, _MAJOR = "between minor versions", "between minor or major versions"
 _UPDATING = "An update is already in progress and the details are in the Progressing condition"
 _ALL, _OPERATORS, _OVERRIDES, _UPDATE = TYPES
+_REFUSED = (
+    'Preconditions failed for payload loaded version="{version}" image="{image}": '
+    'Precondition "ClusterVersionUpgradeable" failed because of "{reason}": {message}'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +194,16 @@ _WORDS: Mapping[Release, _Words] = {
         risks=True,
     ),
 }
+
+
+def release(version: str) -> dict[str, str]:
+    """Return what ClusterVersion says of a release: its version, and the image that has its payload."""
+    digest = machines.digest("release", version)
+    return {"version": version, "image": f"quay.io/openshift-release-dev/ocp-release@sha256:{digest}"}
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split(".")[:2])
 
 
 def of_version(version: str) -> Release:
