@@ -220,7 +220,7 @@ def main() -> int:
     end = time.time()
     figures = verdict.figures(stage.seen, audit.Log(folder / "audit.log").read(), end)
     about = {"this operator": _described(), **{each.name: each.commit for each in stage.programs}}
-    faults = verdict.faults(figures) + ([stage.complaint] if stage.complaint else [])
+    faults = verdict.faults(figures, stage.story.most_writes) + ([stage.complaint] if stage.complaint else [])
     title = f"{given.story}: {', '.join(names) or 'simulated'}"
     page = verdict.page(title, about, figures, faults, stage.tee.getvalue())
     (folder / "page.md").write_text(page, encoding="utf-8")

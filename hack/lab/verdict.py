@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from topology_simulator.envtest import audit
 
-MOST_WRITES = 10
-"""Of Infrastructure, in a whole transition: docs/development/performance.md."""
 _OFTEN = 6
 """Writes of one object by one client in a minute: of ClusterOperator `topology` our own may be as many."""
 _MINUTE = 60.0
@@ -208,7 +206,7 @@ def _fell(history: list[str]) -> int:
     return sum(before == _MET != after for before, after in itertools.pairwise(history))
 
 
-def faults(shown: Mapping[str, Any], most_writes: int = MOST_WRITES) -> list[str]:
+def faults(shown: Mapping[str, Any], most_writes: int) -> list[str]:
     """Return what makes a story fail, besides another end than it expects."""
     faulty = [] if "Completed" in shown["seconds"] else ["the transition was not Completed"]
     if len(shown["changes"]) != 1 or "update" in shown["changes"][0]:

@@ -271,6 +271,8 @@ class Scenario(Part):
     version: Version | None = None
     deadline_minutes: Annotated[int, Field(ge=1, le=60)] | None = None
     """For converging, instead of what the definitions say."""
+    most_writes: Annotated[int, Field(ge=1)] = 10
+    """Of Infrastructure besides the request, in the lab: docs/development/performance.md, or the story says why."""
     steps: Annotated[list[Step], Field(min_length=1)]
     expect: Expect
     drill: Drill | None = None

@@ -34,7 +34,6 @@ class Version(actor.Actor):
         super().__init__(*args)
         self.release: Release | None = None
         self.held = False
-        """Whether an upgrade goes on until `release_upgrades`."""
         self._released = False
         self._opinion: list[conditions.Condition] = []
         self._looked = False
@@ -42,7 +41,7 @@ class Version(actor.Actor):
         self._resync = random.uniform(1.0, 2.0)
 
     def hold_upgrades(self) -> None:
-        """Let the present or next upgrade go on until `release_upgrades`."""
+        """Let the present or next upgrade go on until `release_upgrades`: it is `held`."""
         self.held, self._released = True, False
 
     def release_upgrades(self) -> None:
@@ -102,7 +101,8 @@ class Version(actor.Actor):
             return
         if status["desired"]["version"] != wanted:
             objection = conditions.find(version, _ALL)
-            if objection.get("status") == "False" and _minor(wanted) > _minor(status["desired"]["version"]):
+            patch = wanted.split(".")[:2] == status["desired"]["version"].split(".")[:2]
+            if objection.get("status") == "False" and not patch:
                 refusal = _REFUSED.format(**release(wanted), **objection)
                 accepted = conditions.Condition("ReleaseAccepted", "False", "PreconditionChecks", refusal)
                 await self.say(kinds.CLUSTER_VERSIONS, version, [accepted])
@@ -121,8 +121,7 @@ class Version(actor.Actor):
             "verified": False,
         }
         message = f"Working towards {wanted}: 12 of 910 done (1% complete)"
-        loaded = 'Payload loaded version="{version}" image="{image}"'.format(**release(wanted))
-        accepted = conditions.Condition("ReleaseAccepted", "True", "PayloadLoaded", loaded)
+        accepted = conditions.Condition("ReleaseAccepted", "True", "PayloadLoaded", "The payload is loaded")
         started = conditions.merged(version, [accepted, conditions.Condition("Progressing", "True", "", message)])
         status = {
             **version["status"],
@@ -200,10 +199,6 @@ def release(version: str) -> dict[str, str]:
     """Return what ClusterVersion says of a release: its version, and the image that has its payload."""
     digest = machines.digest("release", version)
     return {"version": version, "image": f"quay.io/openshift-release-dev/ocp-release@sha256:{digest}"}
-
-
-def _minor(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in version.split(".")[:2])
 
 
 def of_version(version: str) -> Release:
