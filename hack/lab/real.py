@@ -115,6 +115,8 @@ class Stage:
             keeper = await stack.enter_async_context(keeping.Keeping("lab-"))
             commands = {each.name: setting.command(each, keeper.folder, served) for each in self.programs}
             current = os.environ["RELEASE_VERSION"] = self.story.shape().version
+            # A container that starts again does so in its pod.
+            os.environ["POD_NAME"] = f"{own_objects.NAME}-0"
             if self.versions:
                 await api.patch(kinds.CLUSTER_VERSIONS, "version", {"spec": {"overrides": None}})
                 commands["cvo"] = updates.prepared(keeper.folder / "cvo", commands["cvo"], current, self.versions)
@@ -126,7 +128,7 @@ class Stage:
             player = play.Player(api, actors, PACE, self._tell, operator=ours)
             try:
                 await box.first_of(
-                    self._play(player, api),
+                    self._play(player, api, keeper),
                     played.Pods(kubelets, PACE).run(),
                     self._restart(keeper, commands),
                     self._scrape(ours),
@@ -142,11 +144,14 @@ class Stage:
     def _tell(self, sentence: str) -> None:
         self._screen.say("story", sentence, "bold")
 
-    async def _play(self, player: play.Player, api: client.Client) -> None:
+    async def _play(self, player: play.Player, api: client.Client, keeper: keeping.Keeping) -> None:
         async def before(step: scenario.Step) -> None:
             self._screen.say("story", step.model_dump_json(exclude_none=True, by_alias=True), "bold")
             if step.request is not None:
                 self.seen.leases("before the request", await api.list(kinds.LEASES))
+            if step.kill_operator:
+                self.seen.moments["killed"] = time.time()
+                await asyncio.gather(*(keeper.end(name) for name in keeper.pids))
 
         await player.play(self.story, before)
 

@@ -72,6 +72,7 @@ class Player:
             "down": actors.kubelets.take_down,
             "up": actors.kubelets.bring_up,
             "evict_operator": lambda _: self._evict(),
+            "kill_operator": lambda _: self._running().evict(speeds.evicted, killed=True),
             "freeze_operator": lambda _: self._running().freeze(),
             "age_minutes": self._age,
             "backup": lambda _: self._take_backup(),

@@ -226,6 +226,8 @@ class Step(_Choice):
     """Do what the operator has printed, to the letter."""
     evict_operator: Literal[True] | None = None
     """The operator is stopped as by a drain, and starts again on another node."""
+    kill_operator: Literal[True] | None = None
+    """The operator is killed, in the lab with every real one, and starts again as by its kubelet."""
     freeze_operator: Literal[True] | None = None
     """The operator's process runs no more, and does not end either."""
     age_minutes: Annotated[int, Field(ge=1)] | None = None
