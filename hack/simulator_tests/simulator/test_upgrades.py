@@ -52,6 +52,28 @@ async def version(living):
     return newest["version"], newest["state"], conditions.find(found, "Progressing")["status"]
 
 
+async def test_an_upgrade_to_another_minor_version_waits_until_no_operator_objects(living):
+    """As the real one did in the lab, story `upgrade`: what it has refused stays requested, and begins later."""
+
+    async def seen():
+        found = await living.api.get(kinds.CLUSTER_VERSIONS, "version")
+        accepted = conditions.find(found, "ReleaseAccepted")
+        return found["status"]["desired"]["version"], accepted["reason"], "not now" in accepted["message"]
+
+    await living.object_to("console", "not now")
+    await living.eventually(lambda: told(living, "not now"), wanted=True)
+    for wanted, then in (
+        ("4.22.1", ("4.21.7", "PreconditionChecks", True)),
+        ("4.21.9", ("4.21.9", "PayloadLoaded", False)),
+        ("4.22.1", ("4.21.9", "PreconditionChecks", True)),
+    ):
+        await living.api.patch(kinds.CLUSTER_VERSIONS, "version", {"spec": {"desiredUpdate": {"version": wanted}}})
+        await living.eventually(seen, then)
+        await living.eventually(lambda: version(living), (then[0], "Completed", "False"))
+    await living.object_to("console", None)
+    await living.eventually(seen, ("4.22.1", "PayloadLoaded", False))
+
+
 async def test_a_held_upgrade_goes_on_until_it_is_released(living):
     living.actors.order("hold_upgrade", "version")
     change = {"spec": {"desiredUpdate": {"version": "4.21.9"}}}
