@@ -74,7 +74,6 @@ class Operator:
         try:
             if killed and self._process is not None:
                 self._process.kill()
-                await self._process.wait()
             await self.stop()
             if self.returncode != 0 and not killed:
                 raise self._died()
