@@ -149,8 +149,6 @@ _REFUSED = (
     'Preconditions failed for payload loaded version="{version}" image="{image}": '
     'Precondition "ClusterVersionUpgradeable" failed because of "{reason}": {message}'
 )
-
-
 _UPDATES = "requesting a minor or major version update"
 _WORDS: Mapping[Release, tuple[str, str, str]] = {
     "4.20": (_MINOR, "upgrades", "continuing"),
