@@ -211,17 +211,17 @@ def main() -> int:
     folder.mkdir(parents=True)
     # Its end is the end of all that it has started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    about = {"this operator": _described()}  # before it runs: the checkout may go on
     stage = Stage(names, scenario.load(str(_STORIES / f"{given.story}.yaml")), folder)
     try:
         asyncio.run(stage.run())
     except _NOT_UP as error:
         print(f"make lab: the cluster did not come up: {error}", file=sys.stderr)
         return 2
-    end = time.time()
-    figures = verdict.figures(stage.seen, audit.Log(folder / "audit.log").read(), end)
-    about = {"this operator": _described(), **{each.name: each.commit for each in stage.programs}}
+    figures = verdict.figures(stage.seen, audit.Log(folder / "audit.log").read(), time.time())
     faults = verdict.faults(figures, stage.story.most_writes) + ([stage.complaint] if stage.complaint else [])
     title = f"{given.story}: {', '.join(names) or 'simulated'}"
+    about |= {each.name: each.commit for each in stage.programs}
     page = verdict.page(title, about, figures, faults, stage.tee.getvalue())
     (folder / "page.md").write_text(page, encoding="utf-8")
     text = json.dumps({"about": about, "faults": faults, **figures}, indent=2)
