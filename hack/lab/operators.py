@@ -6,7 +6,9 @@ operator makes for each. What a real one makes is not installed.
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -18,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from topology_deploy import manifests
-from topology_simulator import cluster, configured, install, kinds, kubeconfig, operands
-from topology_simulator.actors import console, machine_config, static_pods, version, workloads
+from topology_simulator import cluster, configured, install, kinds, kubeconfig, machines, operands
+from topology_simulator.actors import console, etcd_operator, machine_config, static_pods, version, workloads
 from topology_simulator.envtest import openshift
 from topology_simulator.etcd import keeping
 
@@ -65,6 +67,10 @@ _MADE = {
         kinds.CLUSTER_OPERATORS: "kube-controller-manager", kinds.KUBE_CONTROLLER_MANAGERS: "",
     },
     "kube-scheduler": {kinds.CLUSTER_OPERATORS: "kube-scheduler", kinds.KUBE_SCHEDULERS: ""},
+    "etcd": {
+        kinds.CLUSTER_OPERATORS: "etcd", kinds.ETCDS: "", kinds.CONFIG_MAPS: cluster.ETCD_ENDPOINTS,
+        kinds.LEASES: cluster.ETCD_LEASE,
+    },
 }  # fmt: skip
 """What a real operator makes, or its manifests, by how its name begins."""
 
@@ -109,6 +115,8 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
         parts[version.Version] = played.other(version.Version, step=played.nothing, watched=())
     installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
     parts[static_pods.StaticPods] = played.other(static_pods.StaticPods, installed=installed)
+    if "etcd" in names:
+        parts[etcd_operator.EtcdOperator] = played.Etcds
     if "kube-apiserver" in names:
         readers = tuple(reader for reader in operands.READERS if not reader.app.startswith("kube-apiserver"))
         parts[workloads.OperatorPods] = played.other(workloads.OperatorPods, readers=readers)
@@ -127,6 +135,9 @@ class Setting:
 
     def __init__(self, names: Collection[str], programs: Collection[Program], kind: shape.Shape) -> None:
         self._names, self._programs, self._shape = names, programs, kind
+        if "etcd" in names:
+            # Members listen at the addresses of their nodes; another run has others.
+            machines.network = ipaddress.IPv4Address("127.0.0.0") + (1 + os.getpid() % 65534) * 256
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield what there is before anybody acts, namespaces first."""
@@ -192,13 +203,16 @@ class Setting:
         image = configured.version(self._shape)["status"]["desired"]["image"]
         if program.name == "cvo":
             self._payload(folder / "payload")
+        elif program.name == "etcd":
+            played.Etcds.mounted = folder / "run"
+            played.Etcds.mounted.mkdir()
         (port,) = keeping.free_ports(1)
         words = {
             "folder": folder, "files": program.built, "version": self._shape.version, "image": image, "port": port,
         }  # fmt: skip
         settings = [f"{name}={value.format(**words)}" for name, value in program.pin["environment"].items()]
-        started = [str(program.built / program.name), *(word.format(**words) for word in program.pin["start"])]
-        return ["/usr/bin/env", *settings, *started]
+        started = [*program.pin.get("inside", ()), f"{program.built / program.name}", *program.pin["start"]]
+        return ["/usr/bin/env", *settings, *(word.format(**words) for word in started)]
 
     def _payload(self, folder: pathlib.Path) -> None:
         """Write a release's payload: the definition of Infrastructure as it ships, and what this operator brings."""

@@ -3,30 +3,40 @@
 `Daemons` are the machine-config-daemons of all nodes, beside a real machine config operator: pkg/daemon/drain.go
 performDrain, pkg/daemon/daemon.go completeUpdate (release-4.21). `Pods` is the scheduler and what kubelets do to pods:
 bound, ready while their node is, gone when they are deleted; an installer's ends with the static pod of its revision,
-of which there is the mirror (library-go pkg/operator/staticpod/installerpod/cmd.go, 93ac9206a). `Workloads` and
-`Console` are the simulator's, but for the status of workloads, which kube-controller-manager writes.
+of which there is the mirror (library-go pkg/operator/staticpod/installerpod/cmd.go, 93ac9206a). `Etcds` are the etcd
+containers of static pods, real ones. `Workloads` and `Console` are the simulator's, but for the status of workloads,
+which kube-controller-manager writes.
 """
 
 from __future__ import annotations
 
+import base64
 import collections
-import json
+import contextlib
+import logging
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from topology_simulator import cluster, conditions, kinds, machine_api
-from topology_simulator.actors import actor, console, workloads
+import yaml
+
+from topology_simulator import binaries, client, cluster, conditions, etcd, kinds, machine_api
+from topology_simulator.actors import actor, console, etcd_operator, workloads
+from topology_simulator.etcd import certificates, gateway, keeping, member
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import Mapping
 
     from topology_simulator import operands
+
+_LOG = logging.getLogger(__name__)
 
 _DRAIN, _DRAINED = (cluster.PREFIX + name for name in ("desiredDrain", "lastAppliedDrain"))
 _BOOT_BEFORE = cluster.PREFIX + "bootBefore"
 _AT_ONCE = "?gracePeriodSeconds=0"
 """Behind the name of what is deleted: a kubelet's last word about a pod."""
 
+_SECRETS = kinds.Kind("", "secrets", "Secret", namespaced=True)
 _SHORT = ("installer-", "revision-pruner-")
 _FLAG = re.compile(r"--(pod|revision)=(\S+)")
 _GONE_SECONDS = 5.0
@@ -120,7 +130,7 @@ class Pods(actor.Actor):
             elif home in nodes and meta["name"].startswith(_SHORT):
                 if self.waits.due(("start", meta["uid"]), self.pace.replica) and pod["status"]["phase"] != "Succeeded":
                     await self._install(pod)
-            elif home in nodes:
+            elif home in nodes and not _is_etcd(pod):
                 await self._run(pod, nodes[home])
 
     async def _bind(self, pod: dict[str, Any], node: str) -> None:
@@ -136,7 +146,7 @@ class Pods(actor.Actor):
         flags = dict(_FLAG.findall(" ".join(container.get("args") or ())))
         if meta["name"].startswith("installer-"):
             name, namespace = f"{flags['pod']}-{flags['revision']}", meta["namespace"]
-            static = json.loads((await self.api.get(kinds.CONFIG_MAPS, name, namespace))["data"]["pod.yaml"])
+            static = yaml.safe_load((await self.api.get(kinds.CONFIG_MAPS, name, namespace))["data"]["pod.yaml"])
             mirror = kinds.PODS.new(f"{static['metadata']['name']}-{home}", namespace)
             mirror["metadata"]["labels"] = {**static["metadata"]["labels"], "revision": flags["revision"]}
             mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": name}  # drains let it be
@@ -152,12 +162,28 @@ class Pods(actor.Actor):
         if conditions.is_true(pod, "Ready") is ready:
             self.waits.clear(timer)
         elif not ready or self.waits.due(timer, self.pace.replica):
-            state = str(ready)
-            types = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
-            wanted = [conditions.Condition(name, "True" if name in types[:2] else state, "") for name in types]
-            # Every pod has its node's address: nothing is sent to any.
-            ips = [{"ip": address} for address in machine_api.internal_addresses(node)[:1]]
-            await self.say(kinds.PODS, pod, wanted, phase="Running", podIPs=ips)
+            await _say_running(self, pod, node, ready=ready)
+
+
+async def _say_running(kubelet: actor.Actor, pod: dict[str, Any], node: dict[str, Any], *, ready: bool) -> None:
+    """Write the status of a pod that runs, and of its container etcd, if it has one."""
+    state = str(ready)
+    types = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+    wanted = [conditions.Condition(name, "True" if name in types[:2] else state, "") for name in types]
+    # Every pod has its node's address: nothing is sent to any.
+    ips = [{"ip": address} for address in machine_api.internal_addresses(node)[:1]]
+    running = {"running": {"startedAt": pod["metadata"]["creationTimestamp"]}}
+    containers = [
+        {"name": "etcd", "ready": ready, "restartCount": 0, "image": "", "imageID": "", "state": running}
+        for container in pod["spec"]["containers"]
+        if container["name"] == "etcd"
+    ]
+    await kubelet.say(kinds.PODS, pod, wanted, phase="Running", podIPs=ips, containerStatuses=containers)
+
+
+def _is_etcd(pod: Mapping[str, Any]) -> bool:
+    """Whether it is a static pod of the etcd operator."""
+    return "etcd" in (pod["metadata"].get("labels") or {}) and pod["metadata"]["namespace"] == cluster.ETCD_NAMESPACE
 
 
 def _only_place(pod: Mapping[str, Any]) -> str:
@@ -167,6 +193,111 @@ def _only_place(pod: Mapping[str, Any]) -> str:
     ) or {}
     fields = [field for term in affinity.get("nodeSelectorTerms") or [] for field in term.get("matchFields") or []]
     return next((field["values"][0] for field in fields if field["key"] == "metadata.name"), "")
+
+
+class _Member(member.Member):
+    """A member at its node's address, with the ports and times of OpenShift."""
+
+    heartbeat_ms, election_ms = 100, 1000
+    url, peer_url = "", ""
+
+    def __init__(self, address: str, *rest: Any) -> None:
+        super().__init__(*rest)
+        self.url, self.peer_url = f"https://{address}:2379", f"https://{address}:2380"
+
+
+class Etcds(etcd_operator.EtcdOperator):
+    """The container etcd of each static pod, and the files that the etcd operator has mounted.
+
+    As bindata/etcd/pod.gotpl.yaml starts it, with the certificates that the operator makes (release-4.22): one that
+    joins waits until the others list it (openshift/etcd, openshift-tools/pkg/discover-etcd-initial-cluster), and it is
+    ready when it answers, a learner too (pkg/cmd/readyz). The first founds the cluster: there was no bootstrap machine.
+    """
+
+    agent = "etcd-members"
+    watched = (kinds.NODES, kinds.PODS)
+    mounted: ClassVar[pathlib.Path | None] = None
+    """What is /var/run to the operator, once there is one."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._processes = keeping.Keeping("lab-etcd-")
+        self._members: dict[str, _Member] = {}
+        self._installed: dict[str, str] = {}
+
+    async def run(self) -> None:
+        """Act until cancelled; then the members are gone."""
+        async with self._processes:
+            await super().run()
+
+    async def step(self) -> None:
+        """Take the member of every node a step further; certificates and members change without an event."""
+        self.waits.start("look", 1.0)
+        if self.mounted is None:
+            return
+        with client.allowing(404):
+            secret = await self._data(_SECRETS, "etcd-client", cluster.ETCD_OPERATOR_NAMESPACE)
+            trust = (await self._data(kinds.CONFIG_MAPS, "etcd-all-bundles"))["server-ca-bundle.crt"].encode()
+            certs = await self._data(_SECRETS, "etcd-all-certs")
+            pair = certificates.Pair(*(base64.b64decode(secret[name]) for name in ("tls.crt", "tls.key")))
+            folder = certificates.write(self.mounted / "secrets" / "etcd-client", trust, pair)
+            bundle = self.mounted / "configmaps" / "etcd-ca" / "ca-bundle.crt"
+            if not bundle.exists():
+                bundle.parent.mkdir(parents=True)
+                bundle.symlink_to("../../secrets/etcd-client/ca.crt")
+            async with gateway.Gateway(gateway.tls(folder), 2.0) as asked:
+                for name, node in self._masters().items():
+                    pod = self.mirror.get(kinds.PODS, f"etcd-{name}", cluster.ETCD_NAMESPACE)
+                    if pod is not None:
+                        try:
+                            await self._tend(name, node, pod, _secrets(name, trust, certs), asked)
+                        except etcd.EtcdError as error:
+                            _LOG.warning("%s: %s", self.agent, error)
+
+    async def _data(self, kind: kinds.Kind, name: str, namespace: str = cluster.ETCD_NAMESPACE) -> dict[str, str]:
+        data: dict[str, str] = (await self.api.get(kind, name, namespace)).get("data") or {}
+        return data
+
+    async def _tend(
+        self, name: str, node: dict[str, Any], pod: dict[str, Any], given: member.Secrets, asked: gateway.Gateway
+    ) -> None:
+        """Let a member run while its node does, anew with each new pod; say what its readiness probe does."""
+        up, uid = conditions.is_true(node, "Ready"), pod["metadata"]["uid"]
+        process = self._members.get(name)
+        if process is not None and process.running and (not up or self._installed[name] != uid):
+            await process.kill()
+        if up and name not in self._stuck:
+            self._installed[name] = uid
+            if process is None:
+                await self._join(name, given, asked)
+            elif not process.running:
+                process.give(given)
+                await process.start_again()
+        process = self._members.get(name)
+        ready = process is not None and process.running and await asked.healthy(process.url)
+        if conditions.is_true(pod, "Ready") is not ready or "containerStatuses" not in pod["status"]:
+            await _say_running(self, pod, node, ready=ready)
+
+    async def _join(self, name: str, given: member.Secrets, asked: gateway.Gateway) -> None:
+        """Start a member for the first time, if it is listed."""
+        process = _Member(self.address(name), name, binaries.program("etcd"), self._processes, given)
+        peers: dict[str, str] = {}
+        for other in self._members.values():
+            with contextlib.suppress(gateway.GatewayError):
+                peers = {entry.name or process.name: entry.peer_urls[0] for entry in await asked.members(other.url)}
+                break
+        if peers.get(name) == process.peer_url or not self._members:
+            self._members[name] = process
+            await process.start({**peers, name: process.peer_url}, joins=bool(peers), strict=True)
+
+
+def _secrets(name: str, trust: bytes, certs: Mapping[str, str]) -> member.Secrets:
+    """Return the certificates of a node's member, out of those of all in base64."""
+    serving, peer = (
+        certificates.Pair(*(base64.b64decode(certs.get(f"etcd-{use}-{name}.{end}", "")) for end in ("crt", "key")))
+        for use in ("serving", "peer")
+    )
+    return member.Secrets(trust, serving, peer)
 
 
 class Workloads(workloads.Workloads):

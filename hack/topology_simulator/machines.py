@@ -10,14 +10,15 @@ from typing import Any
 from . import conditions, kinds
 
 LABEL = "node-role.kubernetes.io/"
-_NETWORK = ipaddress.IPv4Address("192.168.126.0")
+network = ipaddress.IPv4Address("192.168.126.0")
+"""Of all machines. The lab moves it to loopback where something real is to listen at their addresses."""
 _IMAGES = 44
 _REGISTRY = "quay.io/openshift-release-dev/ocp-v4.0-art-dev"
 
 
 def address(number: int) -> str:
     """Return the machine's address: master-0 has 192.168.126.10."""
-    return str(_NETWORK + 10 + number)
+    return str(network + 10 + number)
 
 
 def digest(*words: object) -> str:

@@ -15,8 +15,6 @@ from . import certificates, gateway, keeping
 
 _READY_SECONDS = 20.0
 _POLL_SECONDS = 0.02
-_HEARTBEAT_MS = 20
-_ELECTION_MS = 200
 _TOKEN = "topology"  # noqa: S105 - the name of the cluster, so that members of two never mix
 
 
@@ -31,6 +29,8 @@ class Secrets:
 
 class Member:
     """One member. `name` is that of its node; whether it is a voter only the cluster knows."""
+
+    heartbeat_ms, election_ms = 20, 200
 
     def __init__(self, name: str, binary: pathlib.Path, processes: keeping.Keeping, secrets: Secrets) -> None:
         self.name = name
@@ -80,8 +80,8 @@ class Member:
             f"--data-dir={self._folder / 'data'}",
             "--unsafe-no-fsync",
             "--log-level=warn",
-            f"--heartbeat-interval={_HEARTBEAT_MS}",
-            f"--election-timeout={_ELECTION_MS}",
+            f"--heartbeat-interval={self.heartbeat_ms}",
+            f"--election-timeout={self.election_ms}",
             f"--listen-client-urls={self.url}",
             f"--advertise-client-urls={self.url}",
             f"--listen-peer-urls={self.peer_url}",
