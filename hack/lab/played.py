@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import yaml
 
 from topology_simulator import binaries, client, cluster, conditions, etcd, kinds, machine_api
-from topology_simulator.actors import actor, console, etcd_operator, workloads
+from topology_simulator.actors import actor, console, workloads
 from topology_simulator.etcd import certificates, gateway, keeping, member
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class _Member(member.Member):
         self.url, self.peer_url = f"https://{address}:2379", f"https://{address}:2380"
 
 
-class Etcds(etcd_operator.EtcdOperator):
+class Etcds(actor.Actor):
     """The container etcd of each static pod, and the files that the etcd operator has mounted.
 
     As bindata/etcd/pod.gotpl.yaml starts it, with the certificates that the operator makes (release-4.22): one that
@@ -246,7 +246,8 @@ class Etcds(etcd_operator.EtcdOperator):
                 bundle.parent.mkdir(parents=True)
                 bundle.symlink_to("../../secrets/etcd-client/ca.crt")
             async with gateway.Gateway(gateway.tls(folder), 2.0) as asked:
-                for name, node in self._masters().items():
+                for node in self.nodes_with("master"):
+                    name = node["metadata"]["name"]
                     pod = self.mirror.get(kinds.PODS, f"etcd-{name}", cluster.ETCD_NAMESPACE)
                     if pod is not None:
                         try:
@@ -266,10 +267,10 @@ class Etcds(etcd_operator.EtcdOperator):
         process = self._members.get(name)
         if process is not None and process.running and (not up or self._installed[name] != uid):
             await process.kill()
-        if up and name not in self._stuck:
+        if up and name not in self.troubles.learners:
             self._installed[name] = uid
             if process is None:
-                await self._join(name, given, asked)
+                await self._join(name, node, given, asked)
             elif not process.running:
                 process.give(given)
                 await process.start_again()
@@ -278,9 +279,10 @@ class Etcds(etcd_operator.EtcdOperator):
         if conditions.is_true(pod, "Ready") is not ready or "containerStatuses" not in pod["status"]:
             await _say_running(self, pod, node, ready=ready)
 
-    async def _join(self, name: str, given: member.Secrets, asked: gateway.Gateway) -> None:
+    async def _join(self, name: str, node: dict[str, Any], given: member.Secrets, asked: gateway.Gateway) -> None:
         """Start a member for the first time, if it is listed."""
-        process = _Member(self.address(name), name, binaries.program("etcd"), self._processes, given)
+        (address, *_) = machine_api.internal_addresses(node)
+        process = _Member(address, name, binaries.program("etcd"), self._processes, given)
         peers: dict[str, str] = {}
         for other in self._members.values():
             with contextlib.suppress(gateway.GatewayError):
