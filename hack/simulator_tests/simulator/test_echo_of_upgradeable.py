@@ -37,10 +37,8 @@ RELEASES = ("4.20", "4.21", "4.22", "main")
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_without_an_objection_there_is_no_condition(release):
-    fine = kinds.CLUSTER_OPERATORS.new(
-        "console", status={"conditions": conditions.written(conditions.steady("console"))}
-    )
-    assert echo(release, fine) == {}
+    status = {"conditions": conditions.written(conditions.steady("console"))}
+    assert echo(release, kinds.CLUSTER_OPERATORS.new("console", status=status)) == {}
 
 
 @pytest.mark.parametrize(("release", "between"), [("4.20", MINOR), ("4.21", MINOR), ("4.22", MAJOR)])

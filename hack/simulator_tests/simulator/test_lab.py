@@ -68,10 +68,7 @@ def test_a_program_is_built_once_from_the_commit_that_is_pinned(tmp_path: pathli
 @pytest.mark.parametrize(
     ("text", "commands"),
     [
-        (
-            "Look at oc get nodes -l a/b (masters have it), or: oc topology wait. More",
-            ["oc get nodes -l a/b", "oc topology wait"],
-        ),
+        ("Look at oc get nodes -l a/b (all), or: oc topology wait. More", ["oc get nodes -l a/b", "oc topology wait"]),
         ("""run oc patch x y -p '{"a": "b. c"}'. Then""", ["""oc patch x y -p '{"a": "b. c"}'"""]),
         ("once it answers, oc topology status shows it", ["oc topology status"]),
         ("oc debug node/a -- b && oc annotate c d=e", ["oc debug node/a -- b && oc annotate c d=e"]),

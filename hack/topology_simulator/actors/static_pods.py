@@ -1,12 +1,12 @@
 """The operators of static pods: a revision on every control-plane node, one node at a time, and budgets for the guards.
 
 The kube-apiserver's configuration is another one on a single node, so its operator makes a new revision when the
-topology says something else, and a second one a while later: always two. It is rolled out once no pod has become ready
-for a while; its ClusterOperator says Progressing=False meanwhile. Guards and their PodDisruptionBudgets exist on
-several nodes only, with minAvailable one less than there are nodes. What goes there and back while that operator is
-held it never observes. Sources: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver, library-go
-pkg/operator/staticpod/controller/installer/installer_controller.go, timeToWaitBeforeInstallingNextPod (release-4.22),
-and what the real ones did in five changes.
+topology says something else, and a second one a while later: always two. Each of its pods is installed when the last
+one has been ready for a while; before the first, its ClusterOperator says Progressing=False. Guards and their
+PodDisruptionBudgets exist on several nodes only, with minAvailable one less than there are nodes. What goes there and
+back while that operator is held it never observes. Sources: cluster-kube-apiserver-operator
+pkg/operator/configobservation/apiserver, library-go pkg/operator/staticpod/controller/installer/
+installer_controller.go, timeToWaitBeforeInstallingNextPod (release-4.22), and what the real ones did in the lab.
 """
 
 from typing import Any, ClassVar
@@ -23,12 +23,9 @@ class StaticPods(actor.Actor):
 
     agent = "static-pod-operators"
     watched = (
-        kinds.INFRASTRUCTURES,
-        kinds.NODES,
-        kinds.CLUSTER_OPERATORS,
-        kinds.DISRUPTION_BUDGETS,
+        kinds.INFRASTRUCTURES, kinds.NODES, kinds.CLUSTER_OPERATORS, kinds.DISRUPTION_BUDGETS,
         *(pods.kind for pods in operands.STATIC_PODS),
-    )
+    )  # fmt: skip
     installed: ClassVar = operands.STATIC_PODS
 
     def __init__(self, *args: Any) -> None:
@@ -118,6 +115,8 @@ class StaticPods(actor.Actor):
             return status
         if not self.waits.due(timer, self.pace.static_pod):
             return status
+        if pods.differs:
+            self.waits.start(_QUIET, self.pace.quiet_pods)
         return {**status, "currentRevision": latest, "targetRevision": 0}
 
     async def _tell(self, pods: operands.StaticPods, old: list[str]) -> None:
