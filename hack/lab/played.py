@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import yaml
 
-from topology_simulator import binaries, client, cluster, conditions, etcd, kinds, machine_api
+from topology_simulator import binaries, client, cluster, conditions, kinds, machine_api
 from topology_simulator.actors import actor, console, workloads
 from topology_simulator.etcd import certificates, gateway, keeping, member
 
@@ -130,7 +130,7 @@ class Pods(actor.Actor):
             elif home in nodes and meta["name"].startswith(_SHORT):
                 if self.waits.due(("start", meta["uid"]), self.pace.replica) and pod["status"]["phase"] != "Succeeded":
                     await self._install(pod)
-            elif home in nodes and not _is_etcd(pod):
+            elif home in nodes and "etcd" not in (meta.get("labels") or {}):
                 await self._run(pod, nodes[home])
 
     async def _bind(self, pod: dict[str, Any], node: str) -> None:
@@ -181,11 +181,6 @@ async def _say_running(kubelet: actor.Actor, pod: dict[str, Any], node: dict[str
     await kubelet.say(kinds.PODS, pod, wanted, phase="Running", podIPs=ips, containerStatuses=containers)
 
 
-def _is_etcd(pod: Mapping[str, Any]) -> bool:
-    """Whether it is a static pod of the etcd operator."""
-    return "etcd" in (pod["metadata"].get("labels") or {}) and pod["metadata"]["namespace"] == cluster.ETCD_NAMESPACE
-
-
 def _only_place(pod: Mapping[str, Any]) -> str:
     """Return the node that a DaemonSet made a pod for; empty for other pods."""
     affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(
@@ -193,17 +188,6 @@ def _only_place(pod: Mapping[str, Any]) -> str:
     ) or {}
     fields = [field for term in affinity.get("nodeSelectorTerms") or [] for field in term.get("matchFields") or []]
     return next((field["values"][0] for field in fields if field["key"] == "metadata.name"), "")
-
-
-class _Member(member.Member):
-    """A member at its node's address, with the ports and times of OpenShift."""
-
-    heartbeat_ms, election_ms = 100, 1000
-    url, peer_url = "", ""
-
-    def __init__(self, address: str, *rest: Any) -> None:
-        super().__init__(*rest)
-        self.url, self.peer_url = f"https://{address}:2379", f"https://{address}:2380"
 
 
 class Etcds(actor.Actor):
@@ -222,7 +206,7 @@ class Etcds(actor.Actor):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._processes = keeping.Keeping("lab-etcd-")
-        self._members: dict[str, _Member] = {}
+        self._members: dict[str, member.Member] = {}
         self._installed: dict[str, str] = {}
 
     async def run(self) -> None:
@@ -248,12 +232,8 @@ class Etcds(actor.Actor):
             async with gateway.Gateway(gateway.tls(folder), 2.0) as asked:
                 for node in self.nodes_with("master"):
                     name = node["metadata"]["name"]
-                    pod = self.mirror.get(kinds.PODS, f"etcd-{name}", cluster.ETCD_NAMESPACE)
-                    if pod is not None:
-                        try:
-                            await self._tend(name, node, pod, _secrets(name, trust, certs), asked)
-                        except etcd.EtcdError as error:
-                            _LOG.warning("%s: %s", self.agent, error)
+                    if pod := self.mirror.get(kinds.PODS, f"etcd-{name}", cluster.ETCD_NAMESPACE):
+                        await self._tend(name, node, pod, _secrets(name, trust, certs), asked)
 
     async def _data(self, kind: kinds.Kind, name: str, namespace: str = cluster.ETCD_NAMESPACE) -> dict[str, str]:
         data: dict[str, str] = (await self.api.get(kind, name, namespace)).get("data") or {}
@@ -282,7 +262,9 @@ class Etcds(actor.Actor):
     async def _join(self, name: str, node: dict[str, Any], given: member.Secrets, asked: gateway.Gateway) -> None:
         """Start a member for the first time, if it is listed."""
         (address, *_) = machine_api.internal_addresses(node)
-        process = _Member(address, name, binaries.program("etcd"), self._processes, given)
+        process = member.Member(name, binaries.program("etcd"), self._processes, given)
+        process.url, process.peer_url = (f"https://{address}:{port}" for port in (2379, 2380))
+        process.heartbeat_ms, process.election_ms = 100, 1000
         peers: dict[str, str] = {}
         for other in self._members.values():
             with contextlib.suppress(gateway.GatewayError):

@@ -36,21 +36,12 @@ class Member:
         self.name = name
         self._binary = binary
         self._processes = processes
-        self._client_port, self._peer_port = keeping.free_ports(2)
+        self.url, self.peer_url = (f"https://127.0.0.1:{port}" for port in keeping.free_ports(2))
+        """Where clients reach it, and its peers: by this the others know it before it has started."""
         self._folder = processes.folder / name
         self._command: list[str] = []
         self.paused = False
         self.give(secrets)
-
-    @property
-    def url(self) -> str:
-        """Where clients reach it."""
-        return f"https://127.0.0.1:{self._client_port}"
-
-    @property
-    def peer_url(self) -> str:
-        """Where its peers reach it: by this the others know it before it has started."""
-        return f"https://127.0.0.1:{self._peer_port}"
 
     @property
     def running(self) -> bool:
