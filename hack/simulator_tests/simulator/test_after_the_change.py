@@ -117,6 +117,7 @@ async def test_static_pods_come_to_every_node_and_only_kube_apiserver_gets_new_r
         for count in (1, 2, 3):
             await living.eventually(lambda: revisions(living), (operands.REVISION + 2, count, 3))
             times.append(asyncio.get_running_loop().time())
+            assert count == 3 or await living.operator("kube-apiserver", "Progressing") == "True"
         assert times[0] + 0.2 < times[1] < times[2] - 0.2
         await living.eventually(lambda: budgets(living), [2])
         assert len(await living.api.list(kinds.DISRUPTION_BUDGETS)) == len(operands.STATIC_PODS)
