@@ -69,7 +69,7 @@ class Pace:
     second_revision: float = 1.2
     """From the first revision that a new topology makes to the second. Really: 36."""
     quiet_pods: float = 1.0
-    """From a pod of kube-apiserver that became ready, as with its node, to the next that is installed. Really: 30."""
+    """From a node that became Ready to the next static pod of kube-apiserver that is installed. Really: 30."""
     guard: float = 1.0
     """From a topology of several nodes to the budgets of guard pods."""
     native: float = 4.0

@@ -106,7 +106,6 @@ async def budgets(living):
 
 
 async def test_static_pods_come_to_every_node_and_only_kube_apiserver_gets_new_revisions_slowly_and_always_two(running):
-    """As the real ones in the lab, story `grow`: kube-apiserver took 40 to 60 s a node, 30 of them quiet."""
     async with running(speeds=dataclasses.replace(pace.FAST, quiet_pods=0.3)) as living:
         await grown(living)
         for kind in (kinds.KUBE_API_SERVERS, kinds.KUBE_CONTROLLER_MANAGERS, kinds.KUBE_SCHEDULERS, kinds.ETCDS):

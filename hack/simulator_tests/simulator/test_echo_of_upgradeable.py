@@ -37,8 +37,10 @@ RELEASES = ("4.20", "4.21", "4.22", "main")
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_without_an_objection_there_is_no_condition(release):
-    status = {"conditions": conditions.written(conditions.steady("console"))}
-    assert echo(release, kinds.CLUSTER_OPERATORS.new("console", status=status)) == {}
+    fine = kinds.CLUSTER_OPERATORS.new(
+        "console", status={"conditions": conditions.written(conditions.steady("console"))}
+    )
+    assert echo(release, fine) == {}
 
 
 @pytest.mark.parametrize(("release", "between"), [("4.20", MINOR), ("4.21", MINOR), ("4.22", MAJOR)])

@@ -51,8 +51,7 @@ async def test_an_upgrade_goes_on_while_it_is_held_and_one_to_a_minor_version_wa
 
     async def seen(wanted, *then):
         if wanted:
-            update = {"spec": {"desiredUpdate": {"version": wanted}}}
-            await living.api.patch(kinds.CLUSTER_VERSIONS, "version", update)
+            await living.api.patch(kinds.CLUSTER_VERSIONS, "version", {"spec": {"desiredUpdate": {"version": wanted}}})
         await living.eventually(lambda: version(living), then)
 
     await living.object_to("console", "not now")
