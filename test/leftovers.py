@@ -76,7 +76,7 @@ class Held:
 
 @dataclass(slots=True)
 class _Kept:
-    """What outlives tests by intention. What `sealed` processes start is their own business."""
+    """What outlives tests by intention. What `sealed` processes start, or have in their group, is their own business."""
 
     held: Held = field(default_factory=Held)
     folder: str = ""
@@ -109,9 +109,12 @@ def _now(*loops: asyncio.AbstractEventLoop) -> Held:
     open_loops = [loop for loop in (*loops, *_kept.loops) if not loop.is_closed()]
     return Held(
         frozenset(_descriptors()),
-        # The threads of a loop's executor end with the loop, and a shared one outlives the test.
+        # The threads of a loop's executor end with the loop, and a shared one outlives the test. Who waits for a process
+        # is there as long as that, which is seen.
         frozenset(
-            thread for thread in threading.enumerate() if not (open_loops and thread.name.startswith("asyncio_"))
+            thread
+            for thread in threading.enumerate()
+            if not (open_loops and thread.name.startswith("asyncio_")) and not thread.name.startswith("asyncio-waitpid")
         ),
         frozenset(_descendants(os.getpid())),
         frozenset(os.listdir(_kept.folder) if _kept.folder else ()),
@@ -123,7 +126,9 @@ def _descriptors() -> Iterator[tuple[int, str]]:
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError):
-                yield int(name), os.readlink(f"/proc/self/fd/{name}")
+                link = os.readlink(f"/proc/self/fd/{name}")
+                if link != "anon_inode:[pidfd]":
+                    yield int(name), link
 
 
 def _descendants(pid: int) -> Iterator[int]:
@@ -131,9 +136,16 @@ def _descendants(pid: int) -> Iterator[int]:
         for thread in os.listdir(f"/proc/{pid}/task"):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as children:
                 for child in map(int, children.read().split()):
-                    yield child
-                    if child not in _kept.sealed:
+                    if not _sealed(child):
+                        yield child
                         yield from _descendants(child)
+
+
+def _sealed(pid: int) -> bool:
+    try:
+        return not _kept.sealed.isdisjoint((pid, os.getpgid(pid)))
+    except ProcessLookupError:
+        return False
 
 
 def _ends(descriptor: int) -> str:
