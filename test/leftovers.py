@@ -76,7 +76,7 @@ class Held:
 
 @dataclass(slots=True)
 class _Kept:
-    """What outlives tests by intention. What `sealed` processes start, or have in their group, is their own business."""
+    """What outlives tests by intention. What `sealed` processes start, or their group holds, is their business."""
 
     held: Held = field(default_factory=Held)
     folder: str = ""
@@ -107,15 +107,12 @@ def watch(folder: str) -> None:
 
 def _now(*loops: asyncio.AbstractEventLoop) -> Held:
     open_loops = [loop for loop in (*loops, *_kept.loops) if not loop.is_closed()]
+    of_loops = ("asyncio-waitpid", *(["asyncio_"] if open_loops else []))
     return Held(
         frozenset(_descriptors()),
-        # The threads of a loop's executor end with the loop, and a shared one outlives the test. Who waits for a process
-        # is there as long as that, which is seen.
-        frozenset(
-            thread
-            for thread in threading.enumerate()
-            if not (open_loops and thread.name.startswith("asyncio_")) and not thread.name.startswith("asyncio-waitpid")
-        ),
+        # The threads of a loop's executor end with the loop, and a shared one outlives the test; who waits for a process
+        # ends with that.
+        frozenset(one for one in threading.enumerate() if not one.name.startswith(of_loops)),
         frozenset(_descendants(os.getpid())),
         frozenset(os.listdir(_kept.folder) if _kept.folder else ()),
         frozenset(task for loop in open_loops for task in asyncio.all_tasks(loop)),
