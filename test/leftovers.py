@@ -110,7 +110,7 @@ def _now(*loops: asyncio.AbstractEventLoop) -> Held:
     of_loops = ("asyncio-waitpid", *(["asyncio_"] if open_loops else []))
     return Held(
         frozenset(_descriptors()),
-        # The threads of a loop's executor end with the loop, and a shared one outlives the test; who waits for a process
+        # The threads of a loop's executor end with the loop, and a shared one outlives it; who waits for a process
         # ends with that.
         frozenset(one for one in threading.enumerate() if not one.name.startswith(of_loops)),
         frozenset(_descendants(os.getpid())),
