@@ -40,6 +40,8 @@ _BLURRED = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "<attempt>"),
     (re.compile(r"^(\d+/\d+ +|Unmet +|Unknown +)\d+ (?:s|min) +", re.MULTILINE), r"\1<age>  "),
     (re.compile(r"^  \d+ (?:s|min)(?=  [A-Z]\w+  )", re.MULTILINE), "  <age>"),
+    # What goes on below it is further to the right by an age of two digits.
+    (re.compile(r"^(  <age>  .+\n {20,22})  ?(?=\S)", re.MULTILINE), r"\1 "),
     (re.compile(r"^Operator  (?:Admitting|Converging) .*(?:\n {10}\S.*)*", re.MULTILINE), "Operator  <progress>"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "<server>"),
 )
