@@ -78,7 +78,7 @@ def redacted(text: str) -> str:
             text = text.replace(value, _REMOVED)
     lower = text.lower()
     for words, shape in _SHAPES:
-        if any(word in lower for word in words):
+        if [word for word in words if word in lower]:
             replacement = rf"\g<name>: {_REMOVED}" if "name" in shape.groupindex else _REMOVED
             text = shape.sub(replacement, text)
     return text
