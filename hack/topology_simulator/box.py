@@ -32,15 +32,14 @@ _TRANSITIONS = pathlib.Path(__file__).parents[2] / "bindata" / "transitions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """An empty API server that is open: the kubeconfigs of its administrator and of the operator.
+    """An empty API server that is open: the kubeconfig of its administrator, which the operator has, too.
 
     `clients` signs client certificates, where the server publishes that CA itself. `definitions` are what it is given
     in place of stand-ins. `store` is what can be backed up, where that can be done. `account` makes the kubeconfig of
-    the user of a token, where tokens are judged.
+    the user of a token, where tokens are judged: with manifests, that of the operator.
     """
 
     administrator: dict[str, Any]
-    operator: dict[str, Any]
     clients: certificates.Authority | None = None
     definitions: Sequence[dict[str, Any]] | None = None
     store: backups.Store | None = None
@@ -126,7 +125,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
         access = kubeconfig.access(served.administrator)
         api = await stack.enter_async_context(client.Client(access, strict=True))
         await install.install(api, story.shape(), crds=served.definitions)
-        account = served.operator
+        account = served.administrator
         if manifests:
             await own_objects.apply(api, story.shape().without)
             if served.account is not None:
@@ -142,7 +141,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
         settle = settle_seconds or max(1, round(_SETTLE_SECONDS * speeds.scale))
         if operator:
             theirs = file
-            if manifests or account != served.administrator:
+            if manifests:
                 theirs = kubeconfig.write(folder / "kubeconfig-operator", account)
             flags = (*flags, *_asking(members), *_hurried(story, folder))
             tls = None
@@ -196,7 +195,6 @@ async def _served(apiserver: str) -> AsyncIterator[Served]:
         async with real.RealServer() as server:
             yield Served(
                 administrator=server.kubeconfig(),
-                operator=server.kubeconfig(),
                 clients=server.client_authority,
                 definitions=openshift.definitions(),
                 store=server,
@@ -206,8 +204,6 @@ async def _served(apiserver: str) -> AsyncIterator[Served]:
     simulated = embedded.ApiServer(bookmark_seconds=20.0)
     await simulated.start()
     try:
-        yield Served(
-            administrator=simulated.kubeconfig(), operator=simulated.kubeconfig(), store=backups.Embedded(simulated)
-        )
+        yield Served(administrator=simulated.kubeconfig(), store=backups.Embedded(simulated))
     finally:
         await simulated.stop()

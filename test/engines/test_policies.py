@@ -93,7 +93,7 @@ async def _opened(crds: Iterable[Raw]) -> AsyncIterator[client.Client]:
     async with server.RealServer() as api_server, engines.Engines() as running:
         access = kubeconfig.access(api_server.kubeconfig())
         async with client.Client(access, "test-engines", strict=True) as api:
-            await install.define(api, engines.definitions(engines.SPOKE_DEFINITIONS))
+            await install.define(api, engines.definitions())
             await install.define(api, list(crds))
             await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(engines.POLICY_NAMESPACE))
             await running.policies("spoke", running.kubeconfig("policy", api_server.kubeconfig()))

@@ -85,8 +85,7 @@ class MachineController(actor.Actor):
             await self._say(machine, nodeRef={"kind": "Node", "name": meta["name"], "uid": meta["uid"]})
         elif _is_bare_metal(machine):
             phase = "Running" if (machine.get("status") or {}).get("nodeRef") else "Provisioned"
-            if machine_api.phase(machine) != phase and self.waits.due((phase, _name(machine)), self.pace.machine):
-                self.waits.clear((phase, _name(machine)))
+            if machine_api.phase(machine) != phase and self.waits.over((phase, _name(machine)), self.pace.machine):
                 await self._say(machine, phase=phase)
 
     async def _choose(self, machine: dict[str, Any], host: dict[str, Any] | None) -> None:

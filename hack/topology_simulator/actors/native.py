@@ -103,17 +103,15 @@ class NativeController(actor.Actor):
 
     async def _idle(self, config: dict[str, Any]) -> None:
         if conditions.find(config, _PREFIX + "Upgradeable").get("reason") == _IN_PROGRESS:
-            if self.waits.due("soak", self.pace.native):
-                self.waits.clear("soak")
+            if self.waits.over("soak", self.pace.native):
                 await self._say(config, _COMPLETE, "Topology transition reconciliation complete")
         elif conditions.find(config, _PREFIX + "Upgradeable").get("reason") != _COMPLETE:
             states = [_condition("Upgradeable", "True", _IDLE, _UPGRADEABLE[_IDLE]), _condition("Degraded", "False")]
             await self.say(kinds.CONFIGS, config, states)
 
     async def _renew(self) -> None:
-        if not self.waits.due("lease", self.pace.lease_renew):
+        if not self.waits.every("lease", self.pace.lease_renew):
             return
-        self.waits.start("lease", self.pace.lease_renew)
         change = {"spec": operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=self.single)}
         await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, change, cluster.NATIVE_NAMESPACE)
 

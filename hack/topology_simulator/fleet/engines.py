@@ -19,21 +19,6 @@ from ..etcd import keeping
 PLACEMENT, MANAGER, AGENT, POLICIES = "placement", "work-manager", "work-agent", "config-policy-controller"
 SYNC_SECONDS = 2
 _EVALUATION_SECONDS = 1
-HUB_DEFINITIONS = (
-    "managedclusters.cluster.open-cluster-management.io",
-    "managedclustersets.cluster.open-cluster-management.io",
-    "managedclustersetbindings.cluster.open-cluster-management.io",
-    "placements.cluster.open-cluster-management.io",
-    "placementdecisions.cluster.open-cluster-management.io",
-    "addonplacementscores.cluster.open-cluster-management.io",
-    "manifestworks.work.open-cluster-management.io",
-    "manifestworkreplicasets.work.open-cluster-management.io",
-)
-SPOKE_DEFINITIONS = (
-    "appliedmanifestworks.work.open-cluster-management.io",
-    "configurationpolicies.policy.open-cluster-management.io",
-    "operatorpolicies.policy.open-cluster-management.io",
-)
 POLICY_NAMESPACE = "managed"
 """Where a cluster keeps its policies; the copy of a hub's policies (governance-policy-framework-addon) is not here."""
 
@@ -44,12 +29,10 @@ def folder() -> pathlib.Path:
     return binaries.asked_of("engines", "path")
 
 
-def definitions(names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return the engines' own definitions of these names. Raises binaries.MissingError."""
+def definitions() -> list[dict[str, Any]]:
+    """Return the engines' own definitions, of a hub and of its clusters. Raises binaries.MissingError."""
     place = binaries.asked_of("engines", "crds")
-    read = (install.definition(path.read_text()) for path in sorted(place.glob("*.yaml")))
-    known = {definition["metadata"]["name"]: definition for definition in read}
-    return [known[name] for name in names]
+    return [install.definition(path.read_text()) for path in sorted(place.glob("*.yaml"))]
 
 
 class Engines(keeping.Keeping):

@@ -92,7 +92,7 @@ class Hub(engines.Site):
         return self.engines.kubeconfig("administrator", self.server.kubeconfig())
 
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:  # noqa: ARG002 - nothing else is opened
-        await install.define(self.api, engines.definitions(engines.HUB_DEFINITIONS))
+        await install.define(self.api, engines.definitions())
         await pack.create(self.api, pack.RIGHTS["hub"])
         for name in self.clusters:
             await pack.create(self.api, _registered(name, wave=0 if name == self.clusters[-1] else 1))
