@@ -32,7 +32,7 @@ _TRANSITIONS = pathlib.Path(__file__).parents[2] / "bindata" / "transitions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """An empty API server that is open: the kubeconfig of its administrator, which the operator has, too.
+    """An empty API server that is open: the kubeconfigs of its administrator, and of the operator if that is another.
 
     `clients` signs client certificates, where the server publishes that CA itself. `definitions` are what it is given
     in place of stand-ins. `store` is what can be backed up, where that can be done. `account` makes the kubeconfig of
@@ -40,6 +40,7 @@ class Served:
     """
 
     administrator: dict[str, Any]
+    operator: dict[str, Any] | None = None
     clients: certificates.Authority | None = None
     definitions: Sequence[dict[str, Any]] | None = None
     store: backups.Store | None = None
@@ -125,7 +126,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
         access = kubeconfig.access(served.administrator)
         api = await stack.enter_async_context(client.Client(access, strict=True))
         await install.install(api, story.shape(), crds=served.definitions)
-        account = served.administrator
+        account = served.operator
         if manifests:
             await own_objects.apply(api, story.shape().without)
             if served.account is not None:
@@ -141,8 +142,8 @@ async def opened(  # noqa: PLR0913 - what the command line offers
         settle = settle_seconds or max(1, round(_SETTLE_SECONDS * speeds.scale))
         if operator:
             theirs = file
-            if manifests:
-                theirs = kubeconfig.write(folder / "kubeconfig-operator", account)
+            if manifests or account is not None:
+                theirs = kubeconfig.write(folder / "kubeconfig-operator", account or served.administrator)
             flags = (*flags, *_asking(members), *_hurried(story, folder))
             tls = None
             if https:

@@ -35,7 +35,7 @@ class Pace:
     router: float = 2.0  # from a wanted router to an available one
     # From a change among ClusterOperators to the version operator's opinion of it, where no release is asked for.
     version_echo: float = 1.5
-    # Up to 4.22, between two looks at ClusterOperators, at least; its informers resync after one to two of it. Really: 120.
+    # Up to 4.22, at least, between two looks at ClusterOperators; its informers resync after one or two. Really: 120.
     version_throttle: float = 4.0
     version_sync: float = 0.5  # later than 4.22, between two looks. Really: 15
     react: float = 1.0  # until the first operator reacts to a new topology, and between one and the next

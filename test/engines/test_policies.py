@@ -141,7 +141,7 @@ async def _stored(api: client.Client, infrastructure: Raw) -> str:
     record = status.get("topologyTransition") or {}
     if "observedGeneration" in record:
         record["observedGeneration"] += created["metadata"]["generation"] - behind
-    updated = await api.put_status(kinds.INFRASTRUCTURES, {**created, "status": status})
+    updated = await api.put(kinds.INFRASTRUCTURES, {**created, "status": status}, "status")
     return str(updated["metadata"]["resourceVersion"])
 
 

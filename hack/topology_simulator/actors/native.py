@@ -98,7 +98,7 @@ class NativeController(actor.Actor):
             return
         status = {name: value for name, value in live["status"].items() if name != "topologyTransition"}
         topology = {"controlPlaneTopology": desired, "infrastructureTopology": desired}
-        done = await self.api.put_status(kinds.INFRASTRUCTURES, {**live, "status": {**status, **topology}})
+        done = await self.api.put(kinds.INFRASTRUCTURES, {**live, "status": {**status, **topology}}, "status")
         self.mirror.keep(kinds.INFRASTRUCTURES, done)
 
     async def _idle(self, config: dict[str, Any]) -> None:

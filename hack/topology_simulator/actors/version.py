@@ -103,7 +103,7 @@ class Version(actor.Actor):
             "observedGeneration": version["metadata"]["generation"],
         }
         # The completion time is null and must be there, which a merge patch cannot say.
-        done = await self.api.put_status(kinds.CLUSTER_VERSIONS, {**version, "status": status})
+        done = await self.api.put(kinds.CLUSTER_VERSIONS, {**version, "status": status}, "status")
         self.mirror.keep(kinds.CLUSTER_VERSIONS, done)
 
     async def _finish(self, version: dict[str, Any], wanted: str) -> None:

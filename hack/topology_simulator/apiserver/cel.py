@@ -2,8 +2,9 @@
 
 The runtime knows no object types: only an evaluation says that a field is not there. Not available, and refused or
 failing with an error: the functions that Kubernetes adds (addresses, URLs, quantities, sets, `find`, formats),
-two-variable macros (`all(i, v, ...)`), names that rules have to escape, and times inside of objects. A rule that fails to evaluate refuses the request
-with the error in its message, `no such key` above all: a definition must guard with has().
+two-variable macros (`all(i, v, ...)`), names that rules have to escape, and times inside of objects. A rule that fails
+to evaluate refuses the request with the error in its message, `no such key` above all: a definition must guard with
+has().
 """
 
 from __future__ import annotations

@@ -139,6 +139,15 @@ class Keeping(opened.Opened):
         return self.folder / f"{name}.log"
 
 
+def etcd_command(binary: pathlib.Path, name: str, data: pathlib.Path, client: str, peer: str) -> list[str]:
+    """Return how every member is started; `client` and `peer` are where clients and peers reach it, both URLs."""
+    return [
+        str(binary), f"--name={name}", f"--data-dir={data}", "--unsafe-no-fsync", "--log-level=warn",
+        f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+    ]  # fmt: skip
+
+
 _RANGE = range(20000, 32000)
 """Below the range that the kernel gives to outgoing connections, or one of those would sit there when a server that was
 killed comes back to its port."""

@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from .. import SimulatorError, demo, pace, terminal
-from . import engines, pack, running, stories, verdict
+from . import chronicle, engines, pack, stories, verdict
 
 _FOLDER = pathlib.Path("build") / "fleet"
 _PACE = pace.DEMO.scaled(0.3)
@@ -45,7 +45,7 @@ async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: pack.Mutan
         engines.folder()
         given = pack.Pack(mutant.edit if mutant else None)
         wanted: dict[str, Any] = {"masters": story.masters, "deadline_minutes": story.deadline_minutes}
-        async with running.opened(spokes, _PACE, folder, screen, given=given, **wanted) as fleet:
+        async with chronicle.opened(spokes, _PACE, folder, screen, given=given, **wanted) as fleet:
             try:
                 await story.play(fleet, judged)
             except verdict.StoryFailedError as error:

@@ -1,18 +1,23 @@
 """What happened where, and when: from watches of the hub's ManifestWorks and of every cluster's Infrastructure.
 
 The verdict of a story is about order, and only what was seen counts. An event is a word (see `Moment`); each is printed
-when it happens, and `table` shows at the end when each cluster came to what.
+when it happens, and `table` shows at the end when each cluster came to what. `opened` opens hub and clusters with it,
+as one; whatever ends that, the logs are kept in one folder, one below for each.
 """
 
 import asyncio
+import contextlib
 import functools
+import pathlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import client, conditions, kinds, terminal
-from . import hub, pack, spoke
+from .. import client, conditions, kinds, pace, terminal
+from .. import opened as parts
+from . import hub as hubs
+from . import pack, spoke
 
 ASKED, UNASKED = "asked", "no longer asked"
 REQUESTED, CANCELLED, CHANGED, COMPLETED, DONE, FAILED = (
@@ -44,7 +49,7 @@ class Moment:
 class Chronicle:
     """Watches and remembers. `run` goes on until cancelled."""
 
-    def __init__(self, hub: hub.Hub, spokes: Iterable[spoke.Spoke], screen: terminal.Terminal) -> None:
+    def __init__(self, hub: hubs.Hub, spokes: Iterable[spoke.Spoke], screen: terminal.Terminal) -> None:
         self._hub = hub
         self._spokes = tuple(spokes)
         self._screen = screen
@@ -164,3 +169,62 @@ def _verdict(work: dict[str, Any]) -> str:
         return DONE
     failed = degraded.get("status") == "True" and degraded.get("observedGeneration") == generation
     return FAILED if failed else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What is open. The last cluster is the canary: by their names alone it would come after all others."""
+
+    hub: hubs.Hub
+    spokes: tuple[spoke.Spoke, ...]
+    chronicle: Chronicle
+    pack: pack.Pack
+
+    @property
+    def canary(self) -> spoke.Spoke:
+        """The cluster of wave 0."""
+        return self.spokes[-1]
+
+    @property
+    def others(self) -> tuple[spoke.Spoke, ...]:
+        """All clusters but the canary."""
+        return self.spokes[:-1]
+
+
+@contextlib.asynccontextmanager
+async def opened(  # noqa: PLR0913 - what a story may ask for
+    number: int,
+    speeds: pace.Pace,
+    folder: pathlib.Path,
+    screen: terminal.Terminal,
+    *,
+    masters: Mapping[str, int] | None = None,
+    deadline_minutes: int | None = None,
+    given: pack.Pack,
+) -> AsyncIterator[Fleet]:
+    """Open a hub and so many clusters; logs go to `folder` when it closes.
+
+    `masters` are the control-plane nodes of those that have not three. `deadline_minutes` is when a transition is
+    overdue, in place of what the definitions say. `given` is what the engines are given.
+    Raises binaries.MissingError, RealServerError, KeepingError, InstallError, ClientError, OSError.
+    """
+    names = [f"spoke-{each}" for each in range(1, number + 1)]
+    async with contextlib.AsyncExitStack() as stack:
+        center = await stack.enter_async_context(hubs.Hub(names, folder / "hub"))
+        screen.say("hub", f"serves at {center.server.url}; placement and work manager run")
+        spokes = []
+        for name in names:
+            part = spoke.Spoke(
+                name,
+                center,
+                speeds,
+                folder / name,
+                masters=(masters or {}).get(name, 3),
+                deadline_minutes=deadline_minutes,
+                given=given,
+            )
+            spokes.append(await stack.enter_async_context(part))
+        screen.say("fleet", f"{', '.join(names)} are installed; operators and work agents run")
+        events = Chronicle(center, spokes, screen)
+        await stack.enter_async_context(parts.running(events.run()))
+        yield Fleet(center, tuple(spokes), events, given)

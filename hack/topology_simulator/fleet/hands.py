@@ -99,7 +99,7 @@ async def _try(
     spec = dict((after or {}).get("spec") or {})
     if mistake.requests:
         requested = spec.pop("desiredTopology", None)
-        judged.claim(f"{mistake.what} makes the request anyway", holds=requested == pack.TARGET, actual=requested)
+        judged.equal(f"{mistake.what} makes the request anyway", requested, pack.TARGET)
     judged.claim(
         f"{mistake.what} changes nothing else, and Infrastructure outlives it",
         holds=after is not None

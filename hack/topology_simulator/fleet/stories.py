@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import kinds
-from . import chronicle, hands, pack, running, spoke, steps, verdict
+from . import chronicle, hands, pack, spoke, steps, verdict
 
-Play = Callable[[running.Fleet, verdict.Verdict], Awaitable[None]]
+Play = Callable[[chronicle.Fleet, verdict.Verdict], Awaitable[None]]
 
 _STUCK_SECONDS = 240.0
 _QUIET_SECONDS = 15.0
@@ -52,7 +52,7 @@ def _story(summary: str, **wanted: Any) -> Callable[[Play], Play]:
 
 
 async def _all_converted(
-    fleet: running.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]
+    fleet: chronicle.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Wait for the end of a roll-out, and claim what must hold at each."""
     await steps.all_done(fleet)
@@ -62,7 +62,7 @@ async def _all_converted(
 
 
 @_story("The canary is converted alone and soaks; then the others, one at a time")
-async def _canary_then_wave(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+async def _canary_then_wave(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
     await _all_converted(fleet, judged, before)
@@ -72,7 +72,7 @@ async def _canary_then_wave(fleet: running.Fleet, judged: verdict.Verdict) -> No
 
 
 @_story("An operand of the canary never follows: no other cluster starts until that is repaired", deadline_minutes=1)
-async def _canary_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+async def _canary_stuck(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
     before = await _stuck(fleet, judged, [fleet.canary])
     _repaired(fleet, fleet.canary)
     await _all_converted(fleet, judged, before)
@@ -83,7 +83,7 @@ async def _canary_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     deadline_minutes=1,
     least_spokes=3,
 )
-async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+async def _wave_stuck(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
     stuck, *waiting = fleet.others
     before = await _stuck(fleet, judged, [fleet.canary, stuck])
     await fleet.hub.label(stuck.name, None)
@@ -91,10 +91,9 @@ async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await steps.came(fleet, chronicle.DONE, waiting, steps.CONVERSION_SECONDS)
     lost = fleet.chronicle.came_to(chronicle.UNASKED)
     open_requests = await steps.open_requests(fleet)
-    judged.claim(
-        f"without {stuck.name} the roll-out goes on, and its request stands",
-        holds=lost == [stuck.name] and stuck.name in open_requests,
-        actual=(lost, open_requests),
+    standing = stuck.name in open_requests
+    judged.equal(
+        f"without {stuck.name} the roll-out goes on, and its request stands", (lost, standing), ([stuck.name], True)
     )
     _repaired(fleet, stuck)
     await steps.came(fleet, chronicle.COMPLETED, [stuck], steps.CONVERSION_SECONDS)
@@ -105,13 +104,13 @@ async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await steps.least_writes(fleet, judged, before)
 
 
-def _repaired(fleet: running.Fleet, stuck: spoke.Spoke) -> None:
+def _repaired(fleet: chronicle.Fleet, stuck: spoke.Spoke) -> None:
     stuck.box.actors.order("release", _HELD)
     fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} reacts again")
 
 
 async def _stuck(
-    fleet: running.Fleet, judged: verdict.Verdict, clusters: Sequence[spoke.Spoke]
+    fleet: chronicle.Fleet, judged: verdict.Verdict, clusters: Sequence[spoke.Spoke]
 ) -> dict[str, dict[str, Any]]:
     """Let the last of these never end: it and those before it are asked, and no other. Return the specifications."""
     *_, stuck = clusters
@@ -121,7 +120,7 @@ async def _stuck(
     fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} does not react; the deadline is a minute")
     await steps.came(fleet, chronicle.FAILED, [stuck], _STUCK_SECONDS)
     problem = spoke.record_of(await stuck.infrastructure()).get("problem") or {}
-    judged.claim(f"the problem of {stuck.name} is Stuck", holds=problem.get("reason") == "Stuck", actual=problem)
+    judged.equal(f"the problem of {stuck.name} is Stuck", problem.get("reason"), "Stuck")
     await asyncio.sleep(_QUIET_SECONDS)
     steps.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after {stuck.name} has failed", clusters)
     done, ready = len(clusters) - 1, len(fleet.spokes) - len(clusters)
@@ -136,7 +135,7 @@ async def _stuck(
 
 
 @_story("The canary loses its power after its topology has changed: no other cluster starts until it is back")
-async def _canary_lost(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+async def _canary_lost(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
     await steps.came(fleet, chronicle.CHANGED, [fleet.canary], steps.CONVERSION_SECONDS)
@@ -148,14 +147,14 @@ async def _canary_lost(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     decisions = await fleet.hub.api.list(pack.DECISIONS)
     chosen = {each["clusterName"] for part in decisions for each in part["status"].get("decisions") or []}
     names = {each.name for each in fleet.spokes}
-    judged.claim(f"{when}, placement still chooses it beside all others", holds=chosen == names, actual=sorted(chosen))
+    judged.equal(f"{when}, placement still chooses it beside all others", chosen, names)
     await steps.converted(judged, fleet.others, to="SingleReplica")
     await steps.regained(fleet, fleet.canary)
     await _all_converted(fleet, judged, before)
 
 
 @_story("A cluster of the wave is silent: the others are converted, and it is when it is back", least_spokes=3)
-async def _spoke_unreachable(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+async def _spoke_unreachable(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     silent, *reachable = fleet.others
     await steps.lost(fleet, silent)
@@ -174,7 +173,7 @@ async def _spoke_unreachable(fleet: running.Fleet, judged: verdict.Verdict) -> N
 
 
 @_story("Manifests that are wrong are refused or harmless, and the reason is in the ManifestWork")
-async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+async def _bad_manifest(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet, target="Sideways"))
     fleet.chronicle.tell("story", "the pack is for a topology that does not exist")
@@ -198,7 +197,7 @@ async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     least_spokes=3,
     masters={"spoke-1": 2},
 )
-async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+async def _withdraw(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
     lacking, slow, *later = fleet.others
     before = await steps.prepared(fleet, without=[lacking])
     slow.box.actors.order("hold", _HELD)
@@ -211,7 +210,7 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     fleet.chronicle.tell("story", words)
     await asyncio.sleep(_PENDING_SECONDS + _QUIET_SECONDS)
     phase = spoke.record_of(await lacking.infrastructure()).get("phase")
-    judged.claim(f"{lacking.name} is still Pending when the window closes", holds=phase == "Pending", actual=phase)
+    judged.equal(f"{lacking.name} is still Pending when the window closes", phase, "Pending")
     steps.nobody_but(fleet, judged, "when the window closes", [fleet.canary, lacking, slow])
     await fleet.hub.run(fleet.pack.withdrawal())
     fleet.chronicle.tell("story", "the request is cancelled everywhere")
@@ -229,16 +228,14 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await steps.came(fleet, chronicle.CANCELLED, [slow], steps.CONVERSION_SECONDS)
     await asyncio.sleep(_QUIET_SECONDS)
     open_requests = await steps.open_requests(fleet)
-    judged.claim(
-        "no request is open, and no machine that joins starts anything", holds=not open_requests, actual=open_requests
-    )
+    judged.equal("no request is open, and no machine that joins starts anything", open_requests, [])
     await steps.converted(judged, [fleet.canary, slow])
     await steps.converted(judged, [lacking, *later], to="SingleReplica")
     await steps.least_writes(fleet, judged, before)
 
 
 @_story("The canary has no operator: it is never done, and no other cluster starts until it has one")
-async def _operator_missing(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+async def _operator_missing(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.canary.forget()
     await fleet.hub.apply(steps.rollout(fleet))
@@ -247,7 +244,7 @@ async def _operator_missing(fleet: running.Fleet, judged: verdict.Verdict) -> No
     await asyncio.sleep(_QUIET_SECONDS)
     steps.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after the request that has no answer", [fleet.canary])
     done = fleet.chronicle.first(fleet.canary.name, chronicle.DONE)
-    judged.claim("a cluster without a record is under way, not done", holds=done is None, actual=done)
+    judged.equal("a cluster without a record is under way, not done", done, None)
     await fleet.canary.start_operator()
     await _all_converted(fleet, judged, before)
 
@@ -257,7 +254,7 @@ async def _operator_missing(fleet: running.Fleet, judged: verdict.Verdict) -> No
     least_spokes=3,
     masters={"spoke-1": 2, "spoke-2": 2},
 )
-async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+async def _policy(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
     """The policy of the pack, enforced where TALM would: on a cluster that is not ready, and on one that is asked late.
 
     A policy of a hub reaches its clusters by governance-policy-framework-addon, in whose place the story stands.
@@ -274,11 +271,8 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await asyncio.sleep(_QUIET_SECONDS)
     compliance, why = await enforced.compliance()
     open_requests = await steps.open_requests(fleet)
-    judged.claim(
-        "a policy that informs requests nothing, and one that enforces asks no cluster that is not ready",
-        holds=not open_requests and compliance == "NonCompliant",
-        actual=(open_requests, compliance),
-    )
+    sentence = "a policy that informs requests nothing, and one that enforces asks no cluster that is not ready"
+    judged.equal(sentence, (open_requests, compliance), ([], "NonCompliant"))
     judged.claim("the policy says in which phase the cluster is", holds="Idle: " in why, actual=why)
     await enforced.grow()
     fleet.chronicle.tell("story", f"{enforced.name} has its third machine now")
@@ -286,9 +280,7 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await steps.came(fleet, chronicle.CHANGED, [enforced], steps.CONVERSION_SECONDS)
     await enforced.apply_policy(fleet.pack.policy(_WITHDRAW, enforced=True), _WITHDRAW)
     compliance, _ = await enforced.compliance()
-    judged.claim(
-        "it does not comply while the cluster converges", holds=compliance == "NonCompliant", actual=compliance
-    )
+    judged.equal("it does not comply while the cluster converges", compliance, "NonCompliant")
     await steps.came(fleet, chronicle.COMPLETED, [enforced], steps.CONVERSION_SECONDS)
     await steps.complies(enforced, "Compliant")
     await asked.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": pack.TARGET}})
@@ -298,11 +290,9 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await steps.complies(asked, "Compliant", _WITHDRAW)
     await steps.complies(enforced, "Compliant", _WITHDRAW)
     requests = {each.name: (await each.infrastructure())["spec"].get("desiredTopology") for each in fleet.spokes}
-    judged.claim(
-        "the last step cancels a request that waits, and none of a cluster whose topology has changed",
-        holds=requests == {informed.name: None, enforced.name: pack.TARGET, asked.name: "SingleReplica"},
-        actual=requests,
-    )
+    wanted = {informed.name: None, enforced.name: pack.TARGET, asked.name: "SingleReplica"}
+    sentence = "the last step cancels a request that waits, and none of a cluster whose topology has changed"
+    judged.equal(sentence, requests, wanted)
     await steps.converted(judged, [enforced])
     await steps.converted(judged, [informed, asked], to="SingleReplica")
     await steps.least_writes(fleet, judged, before)
@@ -311,7 +301,7 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
 @_story(
     "The hub is gone during a transition: that ends, nothing starts, and the hub goes on where it was", least_spokes=3
 )
-async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+async def _hub_restarted(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
     second = fleet.others[0]
@@ -320,17 +310,12 @@ async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     fleet.chronicle.tell("story", "the hub is gone: API server, placement and work manager", "yellow")
     await steps.came(fleet, chronicle.COMPLETED, [second], steps.CONVERSION_SECONDS)
     requested = fleet.chronicle.came_to(chronicle.REQUESTED)
-    judged.claim(
-        "without the hub a transition ends that was under way, and nothing starts",
-        holds=requested == [fleet.canary.name, second.name],
-        actual=requested,
-    )
+    sentence = "without the hub a transition ends that was under way, and nothing starts"
+    judged.equal(sentence, requested, [fleet.canary.name, second.name])
     await fleet.hub.start()
     fleet.chronicle.tell("story", "the hub is back")
     await _all_converted(fleet, judged, before)
     steps.asked_once(fleet, judged)
     steps.one_at_a_time(fleet, judged)
     generations = {name: work["metadata"]["generation"] for name, work in (await fleet.hub.works()).items()}
-    judged.claim(
-        "no ManifestWork was written a second time", holds=set(generations.values()) == {1}, actual=generations
-    )
+    judged.equal("no ManifestWork was written a second time", generations, dict.fromkeys(generations, 1))
