@@ -110,10 +110,4 @@ def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:
 
 
 def _states(*, reachable: bool) -> list[dict[str, Any]]:
-    available = ("True", "ManagedClusterAvailable") if reachable else ("Unknown", "ManagedClusterLeaseUpdateStopped")
-    wanted = [
-        conditions.Condition("HubAcceptedManagedCluster", "True", "HubClusterAdminAccepted", "accepted"),
-        conditions.Condition("ManagedClusterJoined", "True", "ManagedClusterJoined", "joined"),
-        conditions.Condition("ManagedClusterConditionAvailable", *available, "as its lease says"),
-    ]
-    return conditions.written(wanted)
+    return conditions.written(conditions.stated("registered", "reachable" if reachable else "unreachable"))
