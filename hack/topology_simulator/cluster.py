@@ -28,19 +28,6 @@ TOPOLOGY = PREFIX + "controlPlaneTopology"
 DONE, DEGRADED = "Done", "Degraded"
 MASTER, WORKER = "master", "worker"
 _MANAGED = {"managementState": "Managed"}
-_NAMESPACES = {
-    "openshift",
-    "openshift-cluster-version",
-    "openshift-config",
-    "openshift-config-managed",
-    ETCD_NAMESPACE,
-    ETCD_OPERATOR_NAMESPACE,
-    "openshift-ingress",
-    INGRESS_NAMESPACE,
-    NATIVE_NAMESPACE,
-    "openshift-machine-config-operator",
-    "openshift-topology-operator",
-}
 
 
 def member_id(node: str) -> str:
@@ -58,7 +45,7 @@ def rendered(pool: str, topology: str) -> str:
 
 def objects(shape: Shape) -> list[dict[str, Any]]:
     """Return every object of the cluster, namespaces first; `status` is written after creation where it is apart."""
-    namespaces = _NAMESPACES | operands.namespaces(shape.without)
+    namespaces = {*kinds.ACCOUNT["namespaces"]} | operands.namespaces(shape.without)
     namespaces |= set() if "MachineAPI" in shape.without else {machine_api.NAMESPACE}
     created = [kinds.NAMESPACES.new(name) for name in sorted(namespaces)]
     created += [configured.infrastructure(shape), configured.version(shape), configured.feature_gate(shape)]
@@ -100,14 +87,9 @@ def _key(obj: dict[str, Any]) -> tuple[kinds.Kind, str, str]:
 
 def _router(shape: Shape) -> dict[str, Any]:
     spec = {} if shape.router_replicas is None else {"replicas": shape.router_replicas}
-    status = {
-        "availableReplicas": shape.router_replicas or operands.routers({**shape.topology, "platform": shape.platform}),
-        "domain": f"apps.{configured.DOMAIN}",
-        "endpointPublishingStrategy": {"type": "HostNetwork"},
-        "selector": "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default",
-        "observedGeneration": 1,
-        "conditions": conditions.written(conditions.stated("router at rest"), INSTALLED_AGO),
-    }
+    replicas = shape.router_replicas or operands.routers({**shape.topology, "platform": shape.platform})
+    status = kinds.filled(kinds.ACCOUNT["router_status"], replicas=replicas, domain=configured.DOMAIN)
+    status["conditions"] = conditions.written(conditions.stated("router at rest"), INSTALLED_AGO)
     return kinds.INGRESS_CONTROLLERS.new("default", INGRESS_NAMESPACE, spec=spec, status=status)
 
 

@@ -96,7 +96,9 @@ async def _opened(crds: Iterable[Raw]) -> AsyncIterator[client.Client]:
             await install.define(api, engines.definitions())
             await install.define(api, list(crds))
             await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(engines.POLICY_NAMESPACE))
-            await running.policies("spoke", running.kubeconfig("policy", api_server.kubeconfig()))
+            await running.run(
+                engines.POLICIES, cluster="spoke", site=running.kubeconfig("policy", api_server.kubeconfig())
+            )
             yield api
 
 

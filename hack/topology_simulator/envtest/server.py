@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from .. import SimulatorError, binaries, kubeconfig, opened
+from .. import SimulatorError, binaries, kinds, kubeconfig, opened
 from ..etcd import certificates, gateway, keeping
 from . import audit
 
@@ -41,6 +42,7 @@ MASTERS = "system:masters"
 API, SECOND = "kube-apiserver", "kube-apiserver-2"
 """The API servers by name; the second one is started only on demand."""
 _OTHER = "second"
+_FLAGS: list[str] = yaml.safe_load(pathlib.Path(__file__).with_name("kube-apiserver.yaml").read_text())
 
 
 class RealServerError(SimulatorError):
@@ -263,32 +265,9 @@ class RealServer(keeping.Keeping):
         return self._second_port if name == SECOND else self.port
 
     def _api_command(self, name: str) -> list[str]:
-        key = self.folder / "service-account.key"
-        return [
-            str(self._assets / "kube-apiserver"),
-            f"--etcd-servers={self.etcd_url}",
-            f"--etcd-prefix={self._keys}",
-            "--bind-address=127.0.0.1",
-            f"--secure-port={self._port_of(name)}",
-            "--advertise-address=127.0.0.1",
-            f"--cert-dir={self.folder / 'certs'}",
-            "--anonymous-auth=false",
-            f"--token-auth-file={self.folder / 'tokens.csv'}",
-            f"--client-ca-file={self.folder / 'client-ca.crt'}",
-            "--authorization-mode=RBAC",
-            # OpenShift's, too: daemons of machines are privileged.
-            "--allow-privileged=true",
-            f"--service-account-issuer={self.url}/",
-            f"--service-account-key-file={key}",
-            f"--service-account-signing-key-file={key}",
-            "--service-cluster-ip-range=10.0.0.0/24",
-            # Without it the server publishes its own address in the Service kubernetes; loopback is not legal there.
-            "--endpoint-reconciler-type=none",
-            # It would let a pod wait for a ServiceAccount that no controller makes.
-            "--disable-admission-plugins=ServiceAccount",
-            f"--audit-policy-file={audit.POLICY}",
-            f"--audit-log-path={self.folder / 'audit.log'}",
-        ]
+        words = {"folder": self.folder, "url": self.url, "policy": audit.POLICY}
+        words |= {"etcd": self.etcd_url, "keys": self._keys, "port": self._port_of(name)}
+        return [str(self._assets / "kube-apiserver"), *kinds.filled(_FLAGS, **words)]
 
     async def _ready(self, name: str) -> None:
         limit = aiohttp.ClientTimeout(total=2.0)

@@ -11,23 +11,17 @@ import functools
 import pathlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import client, conditions, kinds, pace, terminal
 from .. import opened as parts
 from . import hub as hubs
-from . import pack, spoke
+from . import pack, spoke, verdict
 
 ASKED, UNASKED = "asked", "no longer asked"
-REQUESTED, CANCELLED, CHANGED, COMPLETED, DONE, FAILED = (
-    "requested",
-    "cancelled",
-    "topology changed",
-    "completed",
-    "done",
-    "failed",
-)
+REQUESTED, CANCELLED, CHANGED = "requested", "cancelled", "topology changed"
+COMPLETED, DONE, FAILED = "completed", "done", "failed"
 _MILESTONES = (ASKED, REQUESTED, CHANGED, COMPLETED, DONE, FAILED, CANCELLED, UNASKED)
 _STATES = ("Applied", "Progressing", "Degraded")
 _RETRY_SECONDS = 0.5
@@ -111,9 +105,9 @@ class Chronicle:
             state = conditions.find(work, name)
             if state and self._new(cluster, name, (state["status"], state.get("message"))):
                 self.tell(cluster, f"{name}={state['status']} {state.get('message', '')}", "dim")
-        verdict = _verdict(work)
-        if self._new(cluster, "verdict", verdict) and verdict:
-            self._note(cluster, verdict)
+        made = _made_of(work)
+        if self._new(cluster, "verdict", made) and made:
+            self._note(cluster, made)
 
     def _replica_set(self, obj: dict[str, Any], _: bool) -> None:  # noqa: FBT001 - as above
         status = obj.get("status") or {}
@@ -155,7 +149,7 @@ class Chronicle:
         self.tell(cluster, event, "bold")
 
 
-def _verdict(work: dict[str, Any]) -> str:
+def _made_of(work: dict[str, Any]) -> str:
     """Return what the work manager makes of a work: done, failed, or nothing yet.
 
     ocm pkg/work/hub/controllers/manifestworkreplicasetcontroller, clusterRolloutStatusFunc (v1.2.0).
@@ -171,14 +165,19 @@ def _verdict(work: dict[str, Any]) -> str:
     return FAILED if failed else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Fleet:
-    """What is open. The last cluster is the canary: by their names alone it would come after all others."""
+@dataclass(slots=True, kw_only=True)
+class Fleet(verdict.Verdict):
+    """What is open, and what is claimed of it.
+
+    The last cluster is the canary: by their names alone it would come after all others.
+    """
 
     hub: hubs.Hub
     spokes: tuple[spoke.Spoke, ...]
     chronicle: Chronicle
     pack: pack.Pack
+    before: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The specification of each cluster's Infrastructure before anything was asked of it."""
 
     @property
     def canary(self) -> spoke.Spoke:
@@ -214,17 +213,12 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
         screen.say("hub", f"serves at {center.server.url}; placement and work manager run")
         spokes = []
         for name in names:
+            size = (masters or {}).get(name, 3)
             part = spoke.Spoke(
-                name,
-                center,
-                speeds,
-                folder / name,
-                masters=(masters or {}).get(name, 3),
-                deadline_minutes=deadline_minutes,
-                given=given,
+                name, center, speeds, folder / name, masters=size, deadline_minutes=deadline_minutes, given=given
             )
             spokes.append(await stack.enter_async_context(part))
         screen.say("fleet", f"{', '.join(names)} are installed; operators and work agents run")
         events = Chronicle(center, spokes, screen)
         await stack.enter_async_context(parts.running(events.run()))
-        yield Fleet(center, tuple(spokes), events, given)
+        yield Fleet(hub=center, spokes=tuple(spokes), chronicle=events, pack=given)

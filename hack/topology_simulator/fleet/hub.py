@@ -98,8 +98,8 @@ class Hub(engines.Site):
             await pack.create(self.api, _registered(name, wave=0 if name == self.clusters[-1] else 1))
             await self.api.patch_status(pack.MANAGED_CLUSTERS, name, {"conditions": _states(reachable=True)})
         place = self.engines.kubeconfig("hub", self.server.kubeconfig())
-        await self.engines.placement(place)
-        await self.engines.manager(place)
+        for name in (engines.PLACEMENT, engines.MANAGER):
+            await self.engines.run(name, site=place)
 
 
 def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:

@@ -69,11 +69,9 @@ class Spoke(engines.Site):
             box.opened(story, self._pace, self._folder, served=served, flags=_LEASE, manifests=True)
         )
         await asyncio.sleep(_REFRESH_SECONDS)
-        await self.engines.agent(
-            self.name,
-            self.engines.kubeconfig("hub", self._hub.server.kubeconfig(self.name)),
-            self.engines.kubeconfig("spoke", self.server.kubeconfig("agent")),
-        )
+        hub = self.engines.kubeconfig("hub", self._hub.server.kubeconfig(self.name))
+        site = self.engines.kubeconfig("spoke", self.server.kubeconfig("agent"))
+        await self.engines.run(engines.AGENT, cluster=self.name, hub=hub, site=site)
 
     # -- what happens to it
 

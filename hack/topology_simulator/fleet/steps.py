@@ -24,13 +24,14 @@ def rollout(fleet: chronicle.Fleet, **parts: Any) -> list[dict[str, Any]]:
     return fleet.pack.roll_out(**(planned | parts))
 
 
-async def prepared(fleet: chronicle.Fleet, without: Iterable[spoke.Spoke] = ()) -> dict[str, dict[str, Any]]:
-    """Let the survey begin, and wait until each cluster but those says that it is ready; return all specifications."""
+async def prepared(fleet: chronicle.Fleet, without: Iterable[spoke.Spoke] = ()) -> None:
+    """Let the survey begin, and wait until each cluster but those says that it is ready."""
     await fleet.hub.apply(fleet.pack.survey())
     for each in (each for each in fleet.spokes if each not in without):
         await verdict.until(f"{each.name} says that it is ready", each.ready, READY_SECONDS)
     fleet.chronicle.tell("fleet", "the clusters say that they are ready to be asked")
-    return {each.name: (await each.infrastructure())["spec"] for each in fleet.spokes}
+    for each in fleet.spokes:
+        fleet.before[each.name] = (await each.infrastructure())["spec"]
 
 
 async def lost(fleet: chronicle.Fleet, cluster: spoke.Spoke) -> None:
@@ -108,7 +109,7 @@ _SURVEY_SECONDS = 120.0
 _REQUESTS = {(verb, "infrastructures", "cluster", "") for verb in ("patch", "update")}
 
 
-def canary_alone(fleet: chronicle.Fleet, judged: verdict.Verdict, soak_seconds: float) -> None:
+def canary_alone(fleet: chronicle.Fleet, soak_seconds: float) -> None:
     """No other cluster is asked before the canary is done and has soaked: by the times that the hub has written."""
     works = fleet.chronicle.works
     done = conditions.find(works.get(fleet.canary.name), "Progressing").get("lastTransitionTime")
@@ -118,61 +119,59 @@ def canary_alone(fleet: chronicle.Fleet, judged: verdict.Verdict, soak_seconds: 
         earliest is None
         or (dt.datetime.fromisoformat(earliest) - dt.datetime.fromisoformat(done)).total_seconds() >= soak_seconds
     )
-    judged.claim(
+    fleet.claim(
         f"no other cluster is asked before the canary is done and has soaked for {soak_seconds:g} s",
         holds=soaked,
         actual=f"the canary is done at {done}, the next is asked at {earliest}",
     )
 
 
-def nobody_but(fleet: chronicle.Fleet, judged: verdict.Verdict, when: str, clusters: Sequence[spoke.Spoke]) -> None:
+def nobody_but(fleet: chronicle.Fleet, when: str, clusters: Sequence[spoke.Spoke]) -> None:
     """Only these clusters have been asked until now."""
     asked = fleet.chronicle.came_to(chronicle.ASKED)
     names = [each.name for each in clusters]
-    judged.equal(f"{when}, only {', '.join(names)} is asked", asked, names)
+    fleet.equal(f"{when}, only {', '.join(names)} is asked", asked, names)
 
 
-def one_at_a_time(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
+def one_at_a_time(fleet: chronicle.Fleet) -> None:
     """After the canary one cluster is under way, in the order of the names."""
     events, names = fleet.chronicle, [each.name for each in fleet.others]
     spans = [(events.first(name, chronicle.ASKED), events.first(name, chronicle.DONE)) for name in names]
     times = [moment for span in spans for moment in span]
     known = [moment for moment in times if moment is not None]
     ordered = len(known) == len(times) and all(former <= later for former, later in itertools.pairwise(known))
-    judged.claim("the others are converted one at a time, in the order of their names", holds=ordered, actual=spans)
+    fleet.claim("the others are converted one at a time, in the order of their names", holds=ordered, actual=spans)
 
 
-def asked_once(fleet: chronicle.Fleet, judged: verdict.Verdict) -> None:
+def asked_once(fleet: chronicle.Fleet) -> None:
     """No cluster lost its ManifestWork."""
-    judged.equal("no cluster loses its ManifestWork at any time", fleet.chronicle.came_to(chronicle.UNASKED), [])
+    fleet.equal("no cluster loses its ManifestWork at any time", fleet.chronicle.came_to(chronicle.UNASKED), [])
 
 
-async def converted(judged: verdict.Verdict, clusters: Iterable[spoke.Spoke], to: str = "HighlyAvailable") -> None:
+async def converted(fleet: chronicle.Fleet, clusters: Iterable[spoke.Spoke], to: str = "HighlyAvailable") -> None:
     """These clusters have that topology in both parts."""
     for each in clusters:
         status = (await each.infrastructure())["status"]
         pair = (status["controlPlaneTopology"], status["infrastructureTopology"])
-        judged.equal(f"{each.name} is {to}, in both parts", pair, (to, to))
+        fleet.equal(f"{each.name} is {to}, in both parts", pair, (to, to))
 
 
-async def least_writes(
-    fleet: chronicle.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]
-) -> None:
+async def least_writes(fleet: chronicle.Fleet) -> None:
     """A cluster's specification is what it was but for the request, and the engines there wrote nothing else.
 
     That is read in the audit logs of the whole roll-out: of what was sent to Infrastructure, and of everything else.
     """
     for each in fleet.spokes:
-        spec, was = (await each.infrastructure())["spec"], before[each.name]
+        spec, was = (await each.infrastructure())["spec"], fleet.before[each.name]
         other = {name for name in spec.keys() | was.keys() if spec.get(name) != was.get(name)} - {_FIELD}
-        judged.equal(f"nothing of {each.name}'s specification differs from before but {_FIELD}", other, set())
+        fleet.equal(f"nothing of {each.name}'s specification differs from before but {_FIELD}", other, set())
         written = each.written_by_engines()
         foreign = [
             _described(event) for event in written if event.resource not in _OWN_WRITES and not _is_request(event)
         ]
-        judged.equal(f"the engines on {each.name} wrote Infrastructure and their own, says the audit log", foreign, [])
+        fleet.equal(f"the engines on {each.name} wrote Infrastructure and their own, says the audit log", foreign, [])
         further = [part for event in written if _is_request(event) for part in _further(event.body, was)]
-        judged.equal(f"they sent nothing but spec.{_FIELD} to Infrastructure that differs from before", further, [])
+        fleet.equal(f"they sent nothing but spec.{_FIELD} to Infrastructure that differs from before", further, [])
     foreign = [
         f"{event.user}: {_described(event)}"
         for event in audit.Log(fleet.hub.server.folder / "audit.log").read()
@@ -180,7 +179,7 @@ async def least_writes(
         and (event.verb not in ("get", "list", "watch") and 200 <= event.code < 300)
         and (event.resource not in ("manifestworks", "events") or event.user != f"{_AGENTS}{event.namespace}:agent")
     ]
-    judged.equal("on the hub each agent wrote the works of its own cluster, and events", foreign, [])
+    fleet.equal("on the hub each agent wrote the works of its own cluster, and events", foreign, [])
 
 
 def _is_request(event: audit.Event) -> bool:
@@ -198,9 +197,7 @@ def _further(body: Mapping[str, Any], was: Mapping[str, Any]) -> list[str]:
     return meta + [f"spec.{name}" for name in spec if name != _FIELD and spec[name] != was.get(name)]
 
 
-async def surveyed(
-    fleet: chronicle.Fleet, judged: verdict.Verdict, when: str, line: str, code: int, *names: str
-) -> None:
+async def surveyed(fleet: chronicle.Fleet, when: str, line: str, code: int, *names: str) -> None:
     """`oc topology fleet` prints this line of counts and these names, and ends with this code; agents need a moment."""
     answer: tuple[int, str] = (-1, "")
 
@@ -216,4 +213,4 @@ async def surveyed(
     else:
         holds = True
     fleet.chronicle.tell("survey", answer[1].strip())
-    judged.claim(f"{when}, `oc topology fleet` says: {line}; exit code {code}", holds=holds, actual=answer)
+    fleet.claim(f"{when}, `oc topology fleet` says: {line}; exit code {code}", holds=holds, actual=answer)
