@@ -152,7 +152,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
                     await serving.publish(api, clients)
                 certified = serving.Serving(folder, clients)
                 flags = (*flags, "--serving-cert-dir", str(certified.certificates))
-                tls = certified.scraper().tls()
+                tls = certified.tls()
             running = operator_process.running(theirs, log, settle, flags, tls=tls)
             process = await stack.enter_async_context(running)
         yield Box(

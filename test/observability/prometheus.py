@@ -23,7 +23,6 @@ from topology_simulator.etcd import keeping
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from topology_simulator import serving
 
 VERSION_OPERATOR = "cluster-version-operator"
 INSTALL = "run hack/observability/install"
@@ -59,7 +58,7 @@ def binary() -> str:
 
 @contextlib.asynccontextmanager
 async def running(
-    folder: pathlib.Path, scraper: serving.Scraper, operator: str, version_operator: str
+    folder: pathlib.Path, scraper: pathlib.Path, operator: str, version_operator: str
 ) -> AsyncIterator[Prometheus]:
     """Start one that scrapes an operator and the version operator, HOST:PORT each; `folder` has its configuration."""
     path = binary()

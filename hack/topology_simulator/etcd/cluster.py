@@ -44,7 +44,7 @@ class Cluster(opened.Opened):
     async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         await parts.enter_async_context(self._processes)
         own = self.client_folder("administrator")
-        self.client = await parts.enter_async_context(gateway.Gateway(gateway.tls(own), _ASKED_SECONDS))
+        self.client = await parts.enter_async_context(gateway.Gateway(certificates.tls(own), _ASKED_SECONDS))
 
     @property
     def urls(self) -> tuple[str, ...]:
