@@ -228,10 +228,5 @@ def lease_spec(holder: str, transitions: int, *, single: bool = True) -> dict[st
 
     The times are those of library-go pkg/config/leaderelection/leaderelection.go (93ac9206a).
     """
-    return {
-        "holderIdentity": holder,
-        "leaseDurationSeconds": 270 if single else 137,
-        "leaseTransitions": transitions,
-        "acquireTime": conditions.now_micro(),
-        "renewTime": conditions.now_micro(),
-    }
+    head = {"holderIdentity": holder, "leaseDurationSeconds": 270 if single else 137, "leaseTransitions": transitions}
+    return {**head, "acquireTime": conditions.now_micro(), "renewTime": conditions.now_micro()}

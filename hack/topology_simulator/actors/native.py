@@ -8,8 +8,8 @@ one transition, and
   Progressing and Upgradeable of ClusterOperator `config-operator`;
 * wants every other ClusterOperator Available, not Progressing, not Degraded, ours too, says what is unmet in its
   condition Progressing only, and forgets that when a request is cancelled;
-* writes the topology as a typed PUT of status, which drops our record, and says Complete after a pause
-  (`pace.native`), whether anything has followed or not.
+* writes the topology as a typed PUT of status, which drops our record and leaves a request, and says Complete after a
+  pause (`pace.native`), whether anything has followed or not.
 """
 
 from collections.abc import Iterator

@@ -67,10 +67,6 @@ class Keeping(opened.Opened):
         """The running processes by name."""
         return {name: process.pid for name, process in self._processes.items() if process.returncode is None}
 
-    def pid(self, name: str) -> int | None:
-        """Return the process id, or None when it does not run."""
-        return self.pids.get(name)
-
     def last_words(self, name: str) -> str:
         """Return the end of what a process has said."""
         file = self._log(name)
@@ -125,7 +121,7 @@ class Keeping(opened.Opened):
                 self._processes[name].send_signal(number)
 
     def _held(self, name: str) -> bool:
-        pid = self.pid(name)
+        pid = self.pids.get(name)
         if pid is None:
             raise KeepingError(f"{name} does not run\n{self.last_words(name)}")
         try:

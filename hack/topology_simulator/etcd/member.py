@@ -55,7 +55,7 @@ class Member:
     @property
     def running(self) -> bool:
         """Whether there is a process, be it one that holds still."""
-        return self._processes.pid(self.name) is not None
+        return self.name in self._processes.pids
 
     @property
     def answering(self) -> bool:

@@ -46,7 +46,8 @@ class Chronicle:
     def __init__(self, hub: hubs.Hub, spokes: Iterable[spoke.Spoke], screen: terminal.Terminal) -> None:
         self._hub = hub
         self._spokes = tuple(spokes)
-        self._screen = screen
+        self.tell = screen.say
+        """Prints a line of what happens."""
         self._began = time.monotonic()
         self._last: dict[tuple[str, str], Any] = {}
         self.moments: list[Moment] = []
@@ -87,10 +88,6 @@ class Chronicle:
     async def _follow(self, api: client.Client, kind: kinds.Kind, note: Callable[[dict[str, Any], bool], None]) -> None:
         async for obj, deleted in api.states(kind, retry_seconds=_RETRY_SECONDS):
             note(obj, deleted)
-
-    def tell(self, subject: str, text: str, colour: str = "") -> None:
-        """Print a line of what happens."""
-        self._screen.say(subject, text, colour)
 
     # -- what the hub says
 

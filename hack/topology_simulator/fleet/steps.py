@@ -206,11 +206,9 @@ async def surveyed(fleet: chronicle.Fleet, when: str, line: str, code: int, *nam
         answer = await fleet.hub.surveyed()
         return answer[0] == code and all(text in answer[1] for text in (line, *names))
 
-    try:
+    holds = False
+    with contextlib.suppress(verdict.StoryFailedError):
         await verdict.until(line, agrees, _SURVEY_SECONDS)
-    except verdict.StoryFailedError:
-        holds = False
-    else:
         holds = True
     fleet.chronicle.tell("survey", answer[1].strip())
     fleet.claim(f"{when}, `oc topology fleet` says: {line}; exit code {code}", holds=holds, actual=answer)
