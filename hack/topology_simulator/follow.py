@@ -122,7 +122,7 @@ async def _workload(workload: operands.Workload, api: client.Client, scene: _Sce
 
 
 async def _bring(api: client.Client, kind: kinds.Kind, place: tuple[str, str], wanted: dict[str, Any] | None) -> bool:
-    """Let there be an object with the numbers of this spec and its status, or none; return whether anything differed."""
+    """Let there be an object with the numbers of this spec and its status, or none; return whether it differed."""
     obj = await api.find(kind, *place)
     if wanted is None:
         if obj is not None:

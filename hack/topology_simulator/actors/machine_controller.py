@@ -4,8 +4,8 @@ One actor for the machine controller and the node link controller of openshift/m
 (pkg/controller/machine/controller.go, drain_controller.go, pkg/controller/nodelink/nodelink_controller.go), and the
 actuator of openshift/cluster-api-provider-baremetal at f2b0db19 (pkg/cloud/baremetal/actuators/machine/actuator.go). A
 deleted Machine stays as long as a preDrain hook is on it; then its node is cordoned, its host deprovisioned and
-released, its Node deleted. A Machine whose authority is not the Machine API is left alone; those of other providers only
-get their node. Left out: evictions, MachineSets, health checks, the providerID of nodes, remediation.
+released, its Node deleted. A Machine whose authority is not the Machine API is left alone; those of other providers
+only get their node. Left out: evictions, MachineSets, health checks, the providerID of nodes, remediation.
 """
 
 from typing import Any
