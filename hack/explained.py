@@ -320,9 +320,8 @@ def _objects() -> Iterator[Name]:
         for manifest in yaml.safe_load_all(place.read_text(encoding="utf-8")):
             role = manifest["metadata"]["name"]
             if manifest["kind"] in {"Role", "ClusterRole"} and role.startswith("topology-"):
-                yield Name(
-                    manifest["kind"], role, meaning("CHECK_ACCEPTOR") if role == vocabulary.CHECK_ACCEPTOR else ""
-                )
+                own = meaning("CHECK_ACCEPTOR") if role == vocabulary.CHECK_ACCEPTOR else ""
+                yield Name(manifest["kind"], role, own)
 
 
 # -- meanings, as the source has them

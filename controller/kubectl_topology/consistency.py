@@ -146,7 +146,8 @@ def compared(
 ) -> tuple[list[Disagreement], list[OpenQuestion]]:
     """Hold status, scheduler and nodes against each other: every question that is answered by no, and those left open.
 
-    `control_plane_workers`: how many control-plane nodes have the worker label. None is "not known". Raises BindataMissingError.
+    `control_plane_workers`: how many control-plane nodes have the worker label. None is "not known".
+    Raises BindataMissingError.
     """
     every: dict[Question, tuple[str, Answer]] = {
         Question.KNOWN_CONTROL_PLANE: ("status", _known("control_plane", vector.control_plane, _CONTROL_PLANES)),

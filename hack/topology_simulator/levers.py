@@ -43,8 +43,7 @@ REPAIRS = {place.repair for place in _PLACES.values()}
 def command(word: str, value: Any) -> str | None:
     """Return the command that repairs what this step breaks, None for a step that breaks nothing."""
     if word == "pause_pool":
-        body = '{"spec":{"paused":false}}'
-        return shlex.join(["kubectl", "patch", "machineconfigpool", value, "--type", "merge", "-p", body])
+        return _merge("machineconfigpool", value, body='{"spec":{"paused":false}}')
     place = _PLACES.get(word)
     if place is None:
         return None
