@@ -95,7 +95,7 @@ class Parser(argparse.ArgumentParser):
 def add(where: argparse._ActionsContainer, words: str, text: str | dict[str, Any], **options: Any) -> None:
     """Add a flag, `-f --flag VALUE`, `--flag DEFAULT|OTHER` or `--flag [ONE|OTHER]`, or a word, `WORD` or `[WORD]`.
 
-    `text` is its help, or a table of that and of what else argparse is told of it.
+    `text` is its help, or a table of that and of further arguments of argparse.
     """
     options = {**({"help": text} if isinstance(text, str) else text), **options}
     *names, last = words.split(" ")

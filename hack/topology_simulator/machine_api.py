@@ -63,8 +63,8 @@ def hardware(node: str) -> dict[str, Any]:
     """Return what an inspection of a node's machine finds."""
     number = machines.number_of(node)
     words = {"node": node, "number": number % 256, "address": machines.address(number)}
-    found: dict[str, Any] = kinds.filled(kinds.ACCOUNT["hardware"], **words)
-    return found
+    details: dict[str, Any] = kinds.filled(kinds.ACCOUNT["hardware"], **words)
+    return details
 
 
 def addresses(obj: dict[str, Any] | None) -> list[dict[str, str]]:

@@ -102,9 +102,9 @@ class Chronicle:
             state = conditions.find(work, name)
             if state and self._new(cluster, name, (state["status"], state.get("message"))):
                 self.tell(cluster, f"{name}={state['status']} {state.get('message', '')}", "dim")
-        made = _made_of(work)
-        if self._new(cluster, "verdict", made) and made:
-            self._note(cluster, made)
+        word = _made_of(work)
+        if self._new(cluster, "verdict", word) and word:
+            self._note(cluster, word)
 
     def _replica_set(self, obj: dict[str, Any], _: bool) -> None:  # noqa: FBT001 - as above
         status = obj.get("status") or {}
