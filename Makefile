@@ -187,7 +187,7 @@ image-check: $(STAMP) ## judge: perform the Dockerfile in a folder and run the r
 base: $(STAMP) ## build: write the digest that the tag of the base image has now into the Dockerfile (needs a network)
 	@$(BIN)/python -m topology_image base
 
-sbom: $(STAMP) ## build: list what is in the image, as CycloneDX: build/image/sbom.cdx.json (needs root)
+sbom: image-check ## build: list what is in the image, as CycloneDX: build/image/sbom.cdx.json (needs root)
 	@$(BIN)/python -m topology_image sbom
 
 site: $(STAMP) ## build: the pages of docs/ as a site with search, in build/site; nothing is published

@@ -175,7 +175,7 @@ async def running(
         *administrator.operator, *_arguments(printed, folder, served.certificates), *flags, log=log, cwd="/",
         env={"PATH": os.defpath, "PYTHONUNBUFFERED": "1", "POD_NAME": "operator", "POD_NAMESPACE": NAMESPACE},
     )  # fmt: skip
-    operator = process.Operator("operator", log, started, served.scraper().tls())
+    operator = process.Operator("operator", log, started, served.tls())
     try:
         await operator.ready(_SECONDS)
         await polling.until(

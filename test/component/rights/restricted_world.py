@@ -96,7 +96,7 @@ class RestrictedWorld(worlds.World):
         self.through_proxy = False
         self.serving = serving.Serving(folder / "tls", ground.session.server.client_authority)
         self.flags = ("--serving-cert-dir", str(self.serving.certificates))
-        self.tls = ssl.create_default_context(cadata=self.serving.scraper("nobody").authority.read_text())
+        self.tls = ssl.create_default_context(cadata=(self.serving.certificates / "ca.crt").read_text())
         self.audit = ground.session.server.audit()
         self._asked: list[audit.Event] = []
         self._scraper: ssl.SSLContext | None = None
@@ -112,7 +112,7 @@ class RestrictedWorld(worlds.World):
     def scraper(self) -> ssl.SSLContext:
         """Return the way in of the cluster's Prometheus, who may read the metrics."""
         if self._scraper is None:
-            self._scraper = self.serving.scraper().tls()
+            self._scraper = self.serving.tls()
         return self._scraper
 
     async def add_machines(self) -> None:

@@ -102,7 +102,7 @@ def planned(known: facts.Facts, target: str = "HighlyAvailable", **changes: Any)
 
 
 def overview(known: facts.Facts, **changes: Any) -> dict[str, Any]:
-    found, _ = plan.overview(seen(known, **changes), worlds.TRANSITIONS)
+    found = plan.overview(seen(known, **changes), worlds.TRANSITIONS)
     return through_json(found)
 
 

@@ -90,7 +90,7 @@ def _answers(client: Any, now: datetime) -> dict[str, Any]:
         whole = await connected.everything(at, TRANSITIONS)
         return whole.known, {
             "plan": plan.target(whole, TRANSITIONS, "HighlyAvailable")[0],
-            "ways": plan.overview(await connected.overview(at, TRANSITIONS), TRANSITIONS)[0],
+            "ways": plan.overview(await connected.overview(at, TRANSITIONS), TRANSITIONS),
             "status": status.answer(await connected.present(at, TRANSITIONS), TRANSITIONS),
             "audit": audit.audit(await connected.census(at, TRANSITIONS), TRANSITIONS)[0],
         }
