@@ -75,7 +75,7 @@ class Client(transport.Transport):
     """A connection to one API server; use it with `async with`, which raises ConfigError for unusable certificates.
 
     `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `extra_headers` (name, value)
-    go with every request; without any, those of the user in whose name the kubeconfig acts.
+    go with every request; without any, those of the user in whose name the kubeconfig acts. Methods raise KubeErrors.
     """
 
     def __init__(  # noqa: PLR0913 - where to, who asks, and how
@@ -93,11 +93,6 @@ class Client(transport.Transport):
         extra = extra_headers or (acting.headers if acting is not None else ())
         super().__init__(configuration, user_agent, observer, extra)
         self._field_manager = field_manager
-
-    @property
-    def has_proxy(self) -> bool:
-        """Whether the server is asked through a proxy."""
-        return bool(self.proxy)
 
     def anonymous_tls(self) -> ssl.SSLContext:
         """Return a TLS context that trusts what this client trusts, and shows no certificate; for errors see `tls`."""
@@ -162,7 +157,10 @@ class Client(transport.Transport):
     def open_watch(
         self, selection: resources.Selection, resource_version: str, timeout_seconds: float, read_timeout: float
     ) -> AbstractAsyncContextManager[AsyncIterator[tuple[str, Raw]]]:
-        """Open one watch; what is entered yields (type, object). Raises TimedOut after `read_timeout` s of silence."""
+        """Open one watch; what is entered, within one request timeout, yields (type, object).
+
+        Raises TimedOut after `read_timeout` seconds without a byte, and what an ERROR event stands for. Never retries.
+        """
         resource = selection.resource
         kinds = _kinds(resource, "", metadata_only=selection.metadata_only)
         asked = (("watch", "true"), ("resourceVersion", resource_version), ("allowWatchBookmarks", "true"))

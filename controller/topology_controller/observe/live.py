@@ -60,8 +60,6 @@ class Evidence:
 
 def unobserved(what: str, error: errors.KubeError) -> facts.Unobserved:
     """The fact of a read that failed, in words that stay the same while the trouble does."""
-    if isinstance(error, errors.NestedTooDeeply):
-        return malformed(what, error)
     reason = " ".join(part for part in (str(error.status or ""), error.reason) if part)
     return facts.Unobserved(what, _REASONS.get(type(error), reason), _KINDS.get(type(error), facts.Kind.UNANSWERED))
 
@@ -73,8 +71,7 @@ def missing(source: catalog.Source) -> facts.Unobserved:
 
 def malformed(what: str, error: Exception) -> facts.Unobserved:
     """The fact of an object that is not what its API promises."""
-    why = error.message if isinstance(error, errors.KubeError) else error
-    return facts.Unobserved(what, f"malformed: {why}", kind=facts.Kind.MALFORMED)
+    return facts.Unobserved(what, f"malformed: {error}", kind=facts.Kind.MALFORMED)
 
 
 def malformed_object(source: catalog.Source, name: str, error: Exception) -> facts.Unobserved:
