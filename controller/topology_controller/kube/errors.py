@@ -227,7 +227,7 @@ def _check_kind(request: Request, status: int, raw: Raw) -> None:
 
 
 def _decoded(request: Request, status: int, body: bytes, content_type: str = "") -> Any:
-    """Decode JSON, also where one object in it is nested too deeply, as kube-apiserver lets it be: it hides no other."""
+    """Decode JSON, also where an object in it is nested too deeply, as kube-apiserver lets it be: it hides no other."""
     try:
         try:
             return json.loads(body)

@@ -136,7 +136,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
             resumed = state.version is not None
             if state.version is None:
                 began, after = asyncio.get_running_loop().time(), newest()
-                listing = await client.listed(source, selection, entry, timeout=timing.listing, retry=False)
+                listing = await source.list(selection, entry, timeout=timing.listing, retry=False)
                 state.version = listing.resource_version
                 yield Listed(listing.items, listing.resource_version, began, after)
             version, lasting = state.version, uniform(timing.shortest, timing.longest)
@@ -163,8 +163,8 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
             trouble = state.unserved(error) if unserved else state.failed(error)
         state.forget_one()
         # What that means for the operator is logged by its readers, once.
-        about = {"object": selection, "why": "its time was over, or a list is due" if trouble is None else trouble.error}
-        _LOG.debug("the watch of %(object)s has ended: %(why)s", about)
+        why = "its time was over, or a list is due" if trouble is None else str(trouble.error)
+        _LOG.debug("the watch of %(object)s has ended: %(why)s", {"object": selection, "why": why})
         if trouble is not None:
             yield trouble
             await asyncio.sleep(trouble.pause)

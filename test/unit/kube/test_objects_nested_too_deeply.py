@@ -112,7 +112,7 @@ async def test_a_store_keeps_it_as_malformed_until_it_is_mended(
         seen.append({name: re.sub(r".*malformed: ", "", value) for name, value in values.items()})
 
     store: reflector.Reflector[Any] = reflector.Reflector(
-        await connect(), EVERY.selection, read, look, malformed=live.malformed, timing=quick
+        await connect(), EVERY.selection, read, look, malformed=fields.malformed, timing=quick
     )
     running = asyncio.create_task(store.run())
     await soon(lambda: seen and seen[-1].get("network") == "ill")
