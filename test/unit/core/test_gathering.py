@@ -371,7 +371,7 @@ async def test_a_right_that_lacks_holds_and_heals_without_a_restart() -> None:
     cluster, refusing = Cluster(), [True]
     listing = cluster.list
 
-    async def refused(selection: Any, reduce: Any, **options: Any) -> Any:
+    async def refused(selection: Any, reduce: Any = None, **options: Any) -> Any:
         if selection.resource.plural == "machines" and refusing:
             raise cluster.error(errors.Forbidden, 403, "list")
         return await listing(selection, reduce, **options)
