@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from topology_controller import act, reconcile
 from topology_controller.kube import client as clients
-from topology_controller.kube import errors, queue, resource
+from topology_controller.kube import errors, queue
 from topology_controller.observe import catalog, facts, members, watches
 from topology_controller.report import events, metrics, view
 from topology_simulator.apiserver import patch as merge_patches
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_controller.definitions import load, settings
+    from topology_controller.kube import resource
 
 Raw = dict[str, Any]
 Key = tuple[str, str | None, str]
@@ -174,17 +175,16 @@ class Cluster:
         return copy.deepcopy(found)
 
     async def list(
-        self, kind: resource.Resource, *, reduce: Any = lambda raw: raw, **options: Any
+        self, selection: resource.Selection, reduce: Any = lambda raw: raw, **_: Any
     ) -> clients.Listing[Any]:
         """Read a list."""
+        kind = selection.resource
         self._count("list", kind.plural)
         await self._pause()
         if kind.plural in self.unserved:
             raise self.error(errors.Forbidden, 403, "list")
         if kind.plural in self.deaf:
             raise self.error(errors.Throttled, 429, "list")
-        name = (options.get("field_selector") or "").partition("metadata.name=")[2] or None
-        selection = resource.Selection(kind, options.get("namespace"), name, options.get("label_selector"))
         items = tuple(
             reduce(copy.deepcopy(raw)) for key, raw in self.objects.items() if self._selects(selection, key, raw)
         )

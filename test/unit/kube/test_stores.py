@@ -180,7 +180,7 @@ async def test_a_list_that_was_on_its_way_takes_nothing_back_and_shows_no_restor
 
     async def slow(*arguments, **options):
         found = await listed(*arguments, **options)
-        if options.get("page") != 1:
+        if arguments[0].page != 1:
             made.learn(made.entry(make_widget("live", 170, spec="live")))
             made.apply(store.put("a", spec=2))
             made.apply(store.put("b", spec=2))
