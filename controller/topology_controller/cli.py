@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
+NOT_HERE: Final = ("manifests", "render", "fleet")
+"""Commands of the installed program: what they print is made before a cluster has the operator, and not in it."""
 
 
 class CommandError(Exception):
@@ -74,7 +76,12 @@ def perform(commands: Mapping[str, Command], arguments: Sequence[str] | None = N
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line of the image, which has the operator alone; return its exit code."""
-    return perform(COMMANDS, arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] in NOT_HERE:
+        where = "is in the program that is installed from a checkout or a release (docs/install.md), not in the image"
+        logs.complain(vocabulary.OPERATOR_NAME, f"{words[0]} {where}")
+        return USAGE
+    return perform(COMMANDS, words)
 
 
 def _add_run(commands: argparse._SubParsersAction[terminal.Parser]) -> None:

@@ -57,12 +57,11 @@ class Discoverer:
         self._tried: float | None = None
         self._empty = False
         self._version: tuple[tuple[object, ...], facts.Fact[facts.ClusterVersion]] | None = None
+        self._version_due = 0.0
         self._native = _Native()
         self._settings: dict[str, facts.Fact[facts.Operand]] = {}
-        self._leases: facts.Fact[tuple[facts.Fact[facts.LeaderLease], ...]] = facts.NOT_READ
-        # When each is read again; None while nothing depends on it, or at once where something does.
-        self._version_due: float | None = None
         self._settings_due: float | None = None
+        self._leases: facts.Fact[tuple[facts.Fact[facts.LeaderLease], ...]] = facts.NOT_READ
         self._leases_due: float | None = None
 
     def use(self, transitions: load.Transitions) -> None:
@@ -115,10 +114,10 @@ class Discoverer:
     async def with_version(self, known: facts.Facts) -> facts.Facts:
         """The same facts, with ClusterVersion where only that tells whether the native controller is in charge."""
         if not applicability.gate_needs_version(known):
-            self._version = self._version_due = None
+            self._version = None
             return known
         about = (known.feature_gates, known.native_controller)
-        if self._version is None or self._version[0] != about or _is_due(self._version_due):
+        if self._version is None or self._version[0] != about or _now() >= self._version_due:
             version = await live.read(self._client, catalog.Sources.cluster_version)
             self._version = (about, version)
             self._version_due = _now() + (RETRY if isinstance(version, facts.Unobserved) else PERIOD)
@@ -213,8 +212,9 @@ class Discoverer:
     @property
     def read_again_in(self) -> float | None:
         """Seconds until what no watch brings is read again: who is in charge, settings for one node. None: nothing."""
+        version = None if self._version is None else self._version_due
         native = None if self._native.about is None else self._native.due
-        due = [due for due in (self._version_due, native, self._settings_due, self._leases_due) if due is not None]
+        due = [due for due in (version, native, self._settings_due, self._leases_due) if due is not None]
         return max(0.0, min(due) - _now()) if due else None
 
 

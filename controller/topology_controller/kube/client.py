@@ -59,7 +59,7 @@ class Client(transport.Transport):
     """A connection to one API server; use it with `async with`, which raises ConfigError for unusable certificates.
 
     `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `extra_headers` (name, value)
-    go with every request; without any, those of the user in whose name the kubeconfig acts. Methods raise KubeErrors.
+    go with every request; without any, those of the user in whose name the kubeconfig acts.
     """
 
     def __init__(  # noqa: PLR0913 - where to, who asks, and how
@@ -77,6 +77,11 @@ class Client(transport.Transport):
         extra = extra_headers or (acting.headers if acting is not None else ())
         super().__init__(configuration, user_agent, observer, extra)
         self._field_manager = field_manager
+
+    @property
+    def has_proxy(self) -> bool:
+        """Whether the server is asked through a proxy."""
+        return bool(self.proxy)
 
     def anonymous_tls(self) -> ssl.SSLContext:
         """Return a TLS context that trusts what this client trusts, and shows no certificate; for errors see `tls`."""

@@ -55,10 +55,7 @@ class LeaseLost(Exception):  # noqa: N818 - what happened, and no fault of ours
 
 @dataclass(frozen=True, slots=True)
 class LeaseTiming:
-    """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`.
-
-    Raises ValueError, which names the pair that does not fit and what is allowed.
-    """
+    """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`."""
 
     duration: float
     renew_deadline: float
@@ -125,13 +122,14 @@ class Sight:
         held = [(self.spec, self._since)] if self.holder else []
         if self._undone is not None:
             held.append(self._undone)
-        left = 0.0
-        for spec, since in held:
-            duration = spec.get("leaseDurationSeconds")
-            if not isinstance(duration, int) or duration <= 0:
-                duration = default
-            left = max(left, since + min(duration, LONGEST) - now)
-        return left
+        return max(0.0, *(since + _lasting(spec, default) - now for spec, since in held), 0.0)
+
+
+def _lasting(spec: Raw, default: int) -> float:
+    duration = spec.get("leaseDurationSeconds")
+    if not isinstance(duration, int) or duration <= 0:
+        duration = default
+    return min(duration, LONGEST)
 
 
 class Elector:

@@ -104,7 +104,6 @@ class Disturbed:
 class Unserved:
     """The server does not know this kind, so there is none of it. It is asked again in `pause` seconds."""
 
-    error: errors.KubeError
     pause: float
 
 
@@ -120,10 +119,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
     newest: Callable[[], str] = lambda: "",
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> AsyncGenerator[Event[T], None]:
-    """Yield events until cancelled or closed; raises no KubeError, but what `reduce` raises.
-
-    `newest` is the newest version that is known otherwise, as of a write.
-    """
+    """Yield events until cancelled or closed. `newest` is the newest version that is known otherwise, as of a write."""
     state = _State(selection, timing, uniform)
 
     def entry(raw: Raw) -> Entry[T]:
@@ -149,10 +145,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
                     state.reached(await client.newest(source, selection), written)
                 async for kind, raw in events:
                     if kind == "BOOKMARK":
-                        _, version = state.judged(raw, named=False)
-                        state.reached(version, "")
-                        state.moved(version)
-                        yield Bookmark(version)
+                        yield Bookmark(state.bookmarked(state.judged(raw, named=False)[1]))
                         continue
                     changed = entry(raw)
                     state.moved(changed.version)
@@ -162,9 +155,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
             unserved = await client.is_unserved(source, selection, error)
             trouble = state.unserved(error) if unserved else state.failed(error)
         state.forget_one()
-        # What that means for the operator is logged by its readers, once.
-        why = "its time was over, or a list is due" if trouble is None else str(trouble.error)
-        _LOG.debug("the watch of %(object)s has ended: %(why)s", {"object": selection, "why": why})
+        state.log(trouble)
         if trouble is not None:
             yield trouble
             await asyncio.sleep(trouble.pause)
@@ -211,10 +202,17 @@ class _State:
                 raise self._error(errors.Gone, "HistoryWentBack", f"from version {known} to {version}")
 
     def moved(self, version: str) -> None:
-        """Take the version of an event."""
+        """Take the version of an event about an object."""
         self._heard_at = self._clock()
         if self.version is None or not resources.is_older(version, self.version):
             self.version = version
+
+    def bookmarked(self, version: str) -> str:
+        """Take the version of a bookmark; raises Gone as `reached` does."""
+        self._heard_at = self._clock()
+        self.reached(version, "")
+        self.version = version
+        return version
 
     def ended(self, lasting: float) -> Disturbed | None:
         """The server ended the watch in good order: its own time, or a server that is being replaced."""
@@ -247,7 +245,17 @@ class _State:
             self._opened_at = None
             return None if self._lists_at_once() else self.failed(error)
         self._backoff.reset()
-        return Unserved(error, self._timing.unserved * self._uniform(0.8, 1.2))
+        return Unserved(self._timing.unserved * self._uniform(0.8, 1.2))
+
+    def log(self, trouble: Disturbed | Unserved | None) -> None:
+        """Log how a watch has ended; what that means for the operator is logged by its readers, once."""
+        if trouble is None:
+            _LOG.debug("the watch of %(object)s has ended in good order: going on at once", {"object": self._selection})
+        elif isinstance(trouble, Unserved):
+            about = {"object": self._selection, "s": trouble.pause}
+            _LOG.debug("the server has no %(object)s: asking again in %(s).0f s", about)
+        else:
+            _LOG.debug("%(error)s; going on in %(seconds).1f s", {"error": trouble.error, "seconds": trouble.pause})
 
     def _lists_at_once(self) -> bool:
         """Forget the version, which a restarted server may not know; list at once unless that did not help just now."""

@@ -7,6 +7,7 @@ only when the page asks (`serve.page`), so that it costs the loop nothing betwee
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import operator
@@ -65,6 +66,7 @@ class Latest:
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None
         self.number = 0
+        self._changed = asyncio.Event()
         self.look_again: Callable[[], None] | None = None  # what the loop does for `wanted`, while this process decides
 
     def wanted(self) -> None:
@@ -85,9 +87,18 @@ class Latest:
         self.look_again = None
         self._show(None)
 
+    async def changed(self, after: int) -> int:
+        """Wait until something else is shown than at `number` `after`; return the new number."""
+        while self.number == after:
+            await self._changed.wait()
+        return self.number
+
     def _show(self, snapshot: Snapshot | None) -> None:
         self.snapshot = snapshot
         self.number += 1
+        # Who waits has this event, and is woken; who comes later waits for the next one.
+        self._changed.set()
+        self._changed = asyncio.Event()
 
 
 def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.State:

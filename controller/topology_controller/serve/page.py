@@ -1,8 +1,8 @@
 """What is served: probes, metrics, and the status page `/` with its state as JSON (`/state`) and as events (`/events`).
 
-A stream has the whole state when it begins and whenever it differs, and a comment in between. What is not decided from
-is looked at every two seconds, as is all of it where this process does not lead. While there is a reader, `Latest` is
-asked to have what nothing watches read again; without one nothing is computed or read. `server` decides who may see it.
+A stream has the whole state when it begins and whenever it differs, and a comment in between. A process that does not
+lead has no decision, and looks at its idle watches every two seconds. While there is a reader, `Latest` is asked to
+have what nothing watches read again; without one nothing is computed or read. `server` decides who may see it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of a stream: between two looks, of silence before a comment, between looks without news, to write."""
+    """Seconds of a stream: between two looks, of silence before a comment, between looks without a lead, to write."""
 
     interval: float = 0.25
     comment: float = 15.0
@@ -119,6 +119,7 @@ class Page(contextlib.AbstractAsyncContextManager["Page"]):
         await response.prepare(request)
         while True:
             self._latest.wanted()
+            number, looked = self._latest.number, loop.time()
             state = self._look()
             if state != sent:
                 await self._send(request, response, f"data: {_dated(state)}\n\n")
@@ -126,10 +127,8 @@ class Page(contextlib.AbstractAsyncContextManager["Page"]):
             elif loop.time() - sent_at >= self._timing.comment:
                 await self._send(request, response, ": still here\n\n")
                 sent_at = loop.time()
-            await asyncio.sleep(self._timing.interval)
-            if self._latest.snapshot is None:
-                # It leads no more, mostly because it ends: what was decided last is worth more than none.
-                await asyncio.sleep(self._timing.standby)
+            await self._news(number, sent_at + self._timing.comment - loop.time())
+            await asyncio.sleep(max(0.0, looked + self._timing.interval - loop.time()))
 
     async def _send(self, request: web.Request, response: web.StreamResponse, text: str) -> None:
         try:
@@ -140,11 +139,24 @@ class Page(contextlib.AbstractAsyncContextManager["Page"]):
                 request.transport.abort()
             raise ConnectionError("the reader takes nothing") from None
 
+    async def _news(self, number: int, longest: float) -> None:
+        """Wait until something else may have to be shown, or for so many seconds."""
+        if self._latest.snapshot is None:
+            longest = min(longest, self._timing.standby)
+        try:
+            async with asyncio.timeout(max(0.0, longest)):
+                await self._latest.changed(number)
+        except TimeoutError:
+            return
+        if self._latest.snapshot is None:
+            # It leads no more, mostly because it ends: what was decided last is worth more than none.
+            await asyncio.sleep(self._timing.standby)
+
     def _look(self) -> str:
-        """Return what is to be shown now, as JSON. Nothing is computed again without news, but for every `standby`."""
+        """Return what is to be shown now, as JSON. Streams that look at the same moment share one look."""
         number, moment = self._latest.number, asyncio.get_running_loop().time()
         seen = self._seen
-        if seen is None or seen[0] != number or moment - seen[1] >= self._timing.standby:
+        if seen is None or seen[0] != number or moment - seen[1] >= self._timing.interval:
             state = view.look(self._latest.snapshot, self._known(), self.about())
             seen = self._seen = number, moment, json.dumps(state, separators=(",", ":"))
         return seen[2]

@@ -187,13 +187,10 @@ class Contexts:
         self._log("profile", problem)
         return True
 
-    def _log(self, subject: str, problem: str, ended: str = "") -> None:
-        """Log a problem when it differs from the one before; "" is none, which may be logged where there was one."""
-        before = self._problems.get(subject)
-        if problem and problem != before:
+    def _log(self, subject: str, problem: str) -> None:
+        """Log a problem when it differs from the one before; "" is none."""
+        if problem and problem != self._problems.get(subject):
             _LOG.warning("%s", problem)
-        elif ended and before and not problem:
-            _LOG.info("%s", ended)
         self._problems[subject] = problem
 
 
@@ -210,6 +207,7 @@ class ServingTLS(Contexts):
     ) -> None:
         super().__init__(folder)
         self._period = period
+        self._logged: dict[str, str] = {}
         self._api_server: reflector.Reflector[Profile] = reflector.Reflector(
             client, API_SERVER, wanted, self._changed, malformed=lambda *_: MODERN, timing=timing
         )
@@ -241,8 +239,12 @@ class ServingTLS(Contexts):
 
     def _changed(self) -> None:
         for name, watched in self._watched.items():
-            problem = f"cannot watch {watched.selection}: {watched.error}; going on with what was read last"
-            self._log(name, problem if watched.error else "", ended=f"watching {watched.selection} again")
+            error, selection = str(watched.snapshot().error or ""), watched.selection.describe()
+            if error and error != self._logged.get(name):
+                _LOG.warning("cannot watch %s: %s; going on with what was read last", selection, error)
+            elif self._logged.get(name) and not error:
+                _LOG.info("watching %s again", selection)
+            self._logged[name] = error
         self._renew()
 
     def _renew(self) -> None:

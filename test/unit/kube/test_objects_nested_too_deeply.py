@@ -1,4 +1,4 @@
-"""An object with more levels than can be decoded is malformed, with its name, where they are in what is read of it."""
+"""An object with more levels than can be decoded is malformed, with its name. The others are read as ever."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from topology_controller.kube import errors, reflector, resource
-from topology_controller.observe import catalog, facts, fields, live
+from topology_controller.observe import catalog, facts, live
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from topology_controller.kube import watch
 
 OPERATORS = catalog.CLUSTER_OPERATORS
-TOO_DEEP = "status.state should be a string, found dict"
-INGRESS = f"clusteroperators.config.openshift.io/ingress: malformed: {TOO_DEEP}"
+INGRESS = "clusteroperators.config.openshift.io/ingress: malformed: nested too deeply"
 DEPTHS = [1_500, 200_000]
 
 
@@ -31,7 +30,9 @@ class Read(NamedTuple):
 
 
 def read(raw: dict[str, Any]) -> Read:
-    return Read(raw["metadata"]["name"], fields.text(raw, "status.state") or "")
+    if (status := raw.get("status")) is None:
+        raise ValueError("no status")
+    return Read(raw["metadata"]["name"], status["state"])
 
 
 EVERY = catalog.Source(resource.Selection(OPERATORS), read)
@@ -58,8 +59,7 @@ def nested(value: Any, depth: int, sign: str = "{") -> bytes:
 def items(*, metadata_first: bool, deep: str = "ingress") -> dict[str, Any]:
     """Return a list as a server writes it: of built-in kinds its metadata comes first, of others the items do."""
     operators = [
-        operator(name, 1, extension="HERE", state="HERE" if name == deep else "well")
-        for name in ("dns", "ingress", "network")
+        operator(name, 1, extension="HERE" if name == deep else {"[": "{"}) for name in ("dns", "ingress", "network")
     ]
     metadata, kind = {"metadata": {"resourceVersion": "7", "continue": ""}}, {"kind": "ClusterOperatorList"}
     return {**kind, **metadata, "items": operators} if metadata_first else {"items": operators, **kind, **metadata}
@@ -75,22 +75,25 @@ async def test_of_a_list_of_three_two_are_read_and_one_is_named(
     read_facts = await live.read(await connect(), EVERY)
     (ingress,) = (fact for fact in read_facts if isinstance(fact, facts.Unobserved))
     assert [fact for fact in read_facts if fact is not ingress] == [("dns", "well"), ("network", "well")]
-    assert (str(ingress).replace("found list", "found dict"), ingress.kind) == (INGRESS, facts.Kind.MALFORMED)
+    assert (str(ingress), ingress.kind) == (INGRESS, facts.Kind.MALFORMED)
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
 async def test_a_single_object_is_malformed_at_once(faulty: Any, connect: Any, depth: int) -> None:
-    faulty.answer(200, nested(operator("ingress", 1, state="HERE"), depth))
+    faulty.answer(200, nested(operator("ingress", 1, extension="HERE"), depth))
     client = await connect()
     fact = await live.read(client, NAMED)
     assert (str(fact), fact.kind) == (INGRESS, facts.Kind.MALFORMED)
     assert len(faulty.asked) == 1, "asking again would not help"
+    with pytest.raises(errors.NestedTooDeeply) as caught:
+        await client.merge_patch(OPERATORS, "ingress", {})
+    assert caught.value.outcome_unknown, "what was made of the write is not known"
 
 
 async def test_a_store_keeps_it_as_malformed_until_it_is_mended(
     faulty: Any, connect: Any, soon: Callable[..., Any], quick: watch.Timing
 ) -> None:
-    deep = nested({"type": "MODIFIED", "object": operator("ingress", 8, state="HERE")}, 1_500)
+    deep = nested({"type": "MODIFIED", "object": operator("ingress", 8, extension="HERE")}, 1_500)
 
     async def behave(asked: Any, reply: Any) -> None:
         if not asked.is_watch:
@@ -112,22 +115,22 @@ async def test_a_store_keeps_it_as_malformed_until_it_is_mended(
         seen.append({name: re.sub(r".*malformed: ", "", value) for name, value in values.items()})
 
     store: reflector.Reflector[Any] = reflector.Reflector(
-        await connect(), EVERY.selection, read, look, malformed=fields.malformed, timing=quick
+        await connect(), EVERY.selection, read, look, malformed=live.malformed, timing=quick
     )
     running = asyncio.create_task(store.run())
     await soon(lambda: seen and seen[-1].get("network") == "ill")
     running.cancel()
-    assert seen[0] == {"dns": TOO_DEEP, "ingress": "well", "network": "well"}
-    assert seen[-1] == {"dns": "well", "ingress": TOO_DEEP, "network": "ill"}
+    assert seen[0] == {"dns": "nested too deeply", "ingress": "well", "network": "well"}
+    assert seen[-1] == {"dns": "well", "ingress": "nested too deeply", "network": "ill"}
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ({"type": "ERROR", "object": {"kind": "HERE", "code": 410}}, "NotAnEvent"),
-        ({"type": "ADDED", "object": {"kind": "HERE"}}, "WrongKind"),
+        ({"type": "ERROR", "object": {"kind": "Status", "code": 410, "details": "HERE"}}, "NotAnEvent"),
+        ({"type": "ADDED", "object": {"kind": "ClusterOperator"}, "more": "HERE"}, "NotAnEvent"),
         ({"type": "HERE", "object": {"kind": "ClusterOperator"}}, "NotAnEvent"),
-        (["HERE"], "NotAnEvent"),
+        (["HERE"], "NotJSON"),
     ],
 )
 def test_what_is_no_event_stays_none(line: Any, reason: str) -> None:
