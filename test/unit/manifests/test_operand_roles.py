@@ -11,8 +11,10 @@ import operand_rights as rights
 from kubectl_topology import cluster
 from topology_controller import bindata
 from topology_controller.definitions import operands as matrices
+from topology_controller.observe import catalog
 
 Rule = tuple[str, str, str, str, str]
+OF_CHECKS = {source.selection.resource.plural for source in catalog.ALL if source.operand}
 DEPLOYMENT = {
     "kind": "Deployment",
     "namespace": "openshift-console",
@@ -45,6 +47,7 @@ def rules(given: matrices.Matrix, *others: dict[str, Any], of: str = rights.NAME
         for rule in role.get("rules", ())
         for group in rule.get("apiGroups", ())
         for resource in rule["resources"]
+        if resource not in OF_CHECKS
         for name in rule.get("resourceNames", [""])
     }
 
