@@ -71,10 +71,11 @@ def reads(matrix: matrices.Matrix) -> Iterator[Read]:
             # An advisory about it stays after the transition is completed, until it is seen to be done.
             again = group.check is vocabulary.CheckName.IMAGE_REGISTRY_REPLICAS
             yield Read("", api_group, plural, group.managed_by.name, why, _WATCH_AND_READ if again else _WATCH)
-    for source in (source for source in catalog.ALL if source.operand and source.asked_by is not None):
-        place, kind = source.selection, source.selection.resource
-        verbs = _WATCH_AND_READ if place.name else _WATCH
-        yield Read(place.namespace or "", kind.group, kind.plural, place.name or "", source.asked_by.value, verbs)
+    for source in catalog.ALL:
+        if source.operand and source.asked_by is not None:
+            place, kind = source.selection, source.selection.resource
+            verbs = _WATCH_AND_READ if place.name else _WATCH
+            yield Read(place.namespace or "", kind.group, kind.plural, place.name or "", source.asked_by.value, verbs)
     for operator in matrix.optional_operators:
         if operator.keeps is not None:
             yield Read("", "apps", "deployments", operator.keeps.partition("/")[2], "TopologyReadAtStart", ("get",))
