@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _SERVED = {(kind.group, kind.plural) for kind in kinds.ALL}
 _WATCHED = [one.selection.resource for one in catalog.watched(load.load(bindata.root() / "transitions"))]
-NOT_SERVED = sum((one.group, one.plural) not in _SERVED for one in _WATCHED)
+UNSERVED = [one for one in _WATCHED if (one.group, one.plural) not in _SERVED]
+NOT_SERVED = len(UNSERVED)
 """Kinds that a cluster need not have (the lifecycle agent's), which are asked for once in a while."""
 IDLE = 4
 OPEN = IDLE + len(_WATCHED) - NOT_SERVED

@@ -15,12 +15,8 @@ from topology_controller.observe import catalog
 
 Rule = tuple[str, str, str, str, str]
 OF_CHECKS = {source.selection.resource.plural for source in catalog.ALL if source.operand}
-DEPLOYMENT = {
-    "kind": "Deployment",
-    "namespace": "openshift-console",
-    "name": "console",
-    "replicas": {"HighlyAvailable": 2},
-}
+PLACE = {"namespace": "openshift-console", "name": "console"}
+DEPLOYMENT: dict[str, Any] = {**PLACE, "kind": "Deployment", "replicas": {"HighlyAvailable": 2}}
 CONSOLE = {"check": "ConsoleReplicas", "operator": "console", "follows": "controlPlane", "operands": [DEPLOYMENT]}
 STATIC_PODS = {"kind": "StaticPods", "resource": "Etcd", "name": "cluster"}
 ETCD = {"check": "EtcdRevision", "operator": "etcd", "follows": "controlPlane", "operands": [STATIC_PODS]}
@@ -61,7 +57,7 @@ MANAGED = {"managedBy": {"kind": "Console", "group": "operator.openshift.io", "n
 KINDS = (
     {**DEPLOYMENT, "kind": "StatefulSet"},
     {**DEPLOYMENT, "kind": "IngressController"},
-    {"kind": "PodDisruptionBudget", "namespace": "openshift-console", "name": "console"},
+    {**PLACE, "kind": "PodDisruptionBudget"},
     {"kind": "StaticPods", "resource": "KubeScheduler", "name": "cluster"},
 )
 OF_KINDS = {
