@@ -161,11 +161,11 @@ def _unreachable(connection: Connection, error: kube.KubeError) -> str:
     server = connection.server
     cause: BaseException | None = error
     while cause is not None:
-        # aiohttp keeps the error of the system within its own one, which for a certificate is of the same class.
+        # aiohttp keeps the error of the system beside its own one.
         for below in (getattr(cause, "certificate_error", None), getattr(cause, "os_error", None), cause):
             match below:
                 case ssl.SSLCertVerificationError():
-                    return f"the certificate of {server} is not trusted: {below.verify_message}"
+                    return f"the certificate of {server} is not trusted: {below.verify_message or below}"
                 case ConnectionRefusedError():
                     return f"connection refused by {server}: is the server running?"
                 case socket.gaierror():
