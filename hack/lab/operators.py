@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 PINS: Mapping[str, dict[str, Any]] = tomllib.loads((HERE / "operators.toml").read_text(encoding="utf-8"))
-CONTROLLERS = ("deployment", "replicaset", "statefulset", "daemonset", "garbage-collector", "serviceaccount-token")
+CONTROLLERS = (
+    "deployment", "replicaset", "statefulset", "daemonset", "disruption", "garbage-collector", "serviceaccount-token",
+)  # fmt: skip
 """Of kube-controller-manager."""
 _BESIDE = {name for pin in PINS.values() for name in pin.get("beside", ())}
 NAMES = tuple(name for name, pin in PINS.items() if "start" in pin and name not in _BESIDE)
@@ -56,11 +58,15 @@ _MADE = {
         kinds.CLUSTER_OPERATORS: "machine-config",
     },
     "kube-apiserver": {
-        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.LEASES: "kube-apiserver-operator",
+        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.KUBE_API_SERVERS: "", kinds.LEASES: "kube-apiserver-operator",
         kinds.PODS: "kube-apiserver-operator",
     },
+    "kube-controller-manager": {
+        kinds.CLUSTER_OPERATORS: "kube-controller-manager", kinds.KUBE_CONTROLLER_MANAGERS: "",
+    },
+    "kube-scheduler": {kinds.CLUSTER_OPERATORS: "kube-scheduler", kinds.KUBE_SCHEDULERS: ""},
 }  # fmt: skip
-"""What a real operator makes, by how its name begins."""
+"""What a real operator makes, or its manifests, by how its name begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +107,9 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
         parts[machine_config.MachineConfig] = played.Daemons
     if "cvo" in names:
         parts[version.Version] = played.other(version.Version, step=played.nothing, watched=())
+    installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
+    parts[static_pods.StaticPods] = played.other(static_pods.StaticPods, installed=installed)
     if "kube-apiserver" in names:
-        installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
-        parts[static_pods.StaticPods] = played.other(static_pods.StaticPods, installed=installed)
         readers = tuple(reader for reader in operands.READERS if not reader.app.startswith("kube-apiserver"))
         parts[workloads.OperatorPods] = played.other(workloads.OperatorPods, readers=readers)
     return parts
@@ -133,11 +139,15 @@ class Setting:
             yield from self._applied(program)
 
     def needs(self, authority: bytes) -> Iterator[dict[str, Any]]:
-        """Yield what else the operators need; `authority` is the CA that everybody trusts."""
+        """Yield what else the operators need, once each; `authority` is the CA that everybody trusts."""
+        needed: dict[tuple[str, ...], dict[str, Any]] = {}
         for name in ("every", *self._names):
             file = HERE / "needs" / f"{name}.yaml"
             text = file.read_text(encoding="utf-8") if file.exists() else "[]"
-            yield from yaml.safe_load(text.replace("{authority}", json.dumps(authority.decode())[1:-1]))
+            for obj in yaml.safe_load(text.replace("{authority}", json.dumps(authority.decode())[1:-1])):
+                meta = obj["metadata"]
+                needed.setdefault((obj["kind"], meta.get("namespace", ""), meta["name"]), obj)
+        yield from needed.values()
 
     def _as_found(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
         """Return an object as it is before its real operator has seen it."""
@@ -145,8 +155,6 @@ class Setting:
             self._switch(obj["status"]["featureGates"][0])
         elif kind is kinds.CLUSTER_VERSIONS and "cvo" in self._names:
             obj["spec"]["overrides"] = [manifests.OVERRIDE]
-        elif kind is kinds.KUBE_API_SERVERS and "kube-apiserver" in self._names:
-            return kind.new("cluster", spec={"managementState": "Managed"})
         elif kind is kinds.NODES and "mco" in self._names:
             notes = obj["metadata"]["annotations"]
             theirs = [name for name in notes if name.startswith(cluster.PREFIX)]
@@ -155,7 +163,8 @@ class Setting:
 
     def _switch(self, gates: dict[str, Any]) -> None:
         """Let there be every gate that a program knows; on are those that its sources have on by default."""
-        texts = [(program.built / _FEATURES).read_text(encoding="utf-8") for program in self._programs]
+        files = (program.built / _FEATURES for program in self._programs if "features" in program.pin["files"])
+        texts = [file.read_text(encoding="utf-8") for file in files]
         known = {gate: on for text in texts for gate, on in _gates(text)}
         known |= {gate["name"]: on for on in (True, False) for gate in gates["enabled" if on else "disabled"]}
         for part, member in (("enabled", True), ("disabled", False)):

@@ -139,6 +139,7 @@ class Pods(actor.Actor):
             static = json.loads((await self.api.get(kinds.CONFIG_MAPS, name, namespace))["data"]["pod.yaml"])
             mirror = kinds.PODS.new(f"{static['metadata']['name']}-{home}", namespace)
             mirror["metadata"]["labels"] = {**static["metadata"]["labels"], "revision": flags["revision"]}
+            mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": name}  # drains let it be
             containers = [{"name": each["name"], "image": each["image"]} for each in static["spec"]["containers"]]
             mirror["spec"] = {"nodeName": home, "hostNetwork": True, "containers": containers}
             if self.mirror.get(kinds.PODS, mirror["metadata"]["name"], namespace):

@@ -42,7 +42,7 @@ from topology_simulator.actors import hub, version
 from topology_simulator.envtest import audit, server
 from topology_simulator.etcd import keeping
 
-from . import operators, played, verdict
+from . import operators, played, updates, verdict
 
 if TYPE_CHECKING:
     import pathlib
@@ -64,6 +64,7 @@ _WATCHED = (
 _ENDS = (play.ScenarioFailedError, operator_process.OperatorDiedError, keeping.KeepingError, client.ClientError)
 _NOT_UP = (
     server.RealServerError, binaries.MissingError, install.InstallError, own_objects.ManifestsError, client.ClientError,
+    FileNotFoundError, subprocess.CalledProcessError,
 )  # fmt: skip
 
 
@@ -83,7 +84,8 @@ class Stage:
     def __init__(self, names: Collection[str], story: scenario.Scenario, folder: pathlib.Path) -> None:
         branch = max((operators.PINS[name]["branch"] for name in names), default="release-4.21")
         release = version.of_version(f"{branch.removeprefix('release-')}.")
-        self.story = story.model_copy(update={"version": scenario.Version(release=release)})
+        self.story = story.model_copy(update={"version": story.version or scenario.Version(release=release)})
+        self.versions = {step.start_upgrade for step in story.steps if step.start_upgrade and "cvo" in names}
         self._names, self._folder = names, folder
         self.programs = operators.built(names)
         self.seen, self.tee, self.complaint = verdict.Seen(), Tee(), ""
@@ -112,7 +114,12 @@ class Stage:
             kubelets = await stack.enter_async_context(client.Client(access, played.Pods.agent, strict=True))
             keeper = await stack.enter_async_context(keeping.Keeping("lab-"))
             commands = {each.name: setting.command(each, keeper.folder, served) for each in self.programs}
-            os.environ["RELEASE_VERSION"] = self.story.shape().version
+            current = os.environ["RELEASE_VERSION"] = self.story.shape().version
+            # A container that starts again does so in its pod.
+            os.environ["POD_NAME"] = f"{own_objects.NAME}-0"
+            if self.versions:
+                await api.patch(kinds.CLUSTER_VERSIONS, "version", {"spec": {"overrides": None}})
+                commands["cvo"] = updates.prepared(keeper.folder / "cvo", commands["cvo"], current, self.versions)
             account = served.kubeconfig(await own_objects.token(api))
             place = kubeconfig.write(keeper.folder / "operator.kubeconfig", account)
             log = self._folder / "operator.log"
@@ -121,12 +128,13 @@ class Stage:
             player = play.Player(api, actors, PACE, self._tell, operator=ours)
             try:
                 await box.first_of(
-                    self._play(player, api),
+                    self._play(player, api, keeper),
                     played.Pods(kubelets, PACE).run(),
                     self._restart(keeper, commands),
                     self._scrape(ours),
                     stories.Story(api, self._screen).run(),
                     ours.watch(),
+                    *([updates.replace_pod(api, ours, actors, self.versions, PACE.evicted)] if self.versions else ()),
                     *(self._follow(api, kind) for kind in _WATCHED),
                 )
             except _ENDS as error:
@@ -136,11 +144,14 @@ class Stage:
     def _tell(self, sentence: str) -> None:
         self._screen.say("story", sentence, "bold")
 
-    async def _play(self, player: play.Player, api: client.Client) -> None:
+    async def _play(self, player: play.Player, api: client.Client, keeper: keeping.Keeping) -> None:
         async def before(step: scenario.Step) -> None:
             self._screen.say("story", step.model_dump_json(exclude_none=True, by_alias=True), "bold")
             if step.request is not None:
                 self.seen.leases("before the request", await api.list(kinds.LEASES))
+            if step.kill_operator:
+                self.seen.moments["killed"] = time.time()
+                await asyncio.gather(*(keeper.end(name) for name in keeper.pids))
 
         await player.play(self.story, before)
 
@@ -200,17 +211,17 @@ def main() -> int:
     folder.mkdir(parents=True)
     # Its end is the end of all that it has started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    about = {"this operator": _described()}  # before it runs: the checkout may go on
     stage = Stage(names, scenario.load(str(_STORIES / f"{given.story}.yaml")), folder)
     try:
         asyncio.run(stage.run())
     except _NOT_UP as error:
         print(f"make lab: the cluster did not come up: {error}", file=sys.stderr)
         return 2
-    end = time.time()
-    figures = verdict.figures(stage.seen, audit.Log(folder / "audit.log").read(), end)
-    about = {"this operator": _described(), **{each.name: each.commit for each in stage.programs}}
-    faults = verdict.faults(figures) + ([stage.complaint] if stage.complaint else [])
+    figures = verdict.figures(stage.seen, audit.Log(folder / "audit.log").read(), time.time())
+    faults = verdict.faults(figures, stage.story.most_writes) + ([stage.complaint] if stage.complaint else [])
     title = f"{given.story}: {', '.join(names) or 'simulated'}"
+    about |= {each.name: each.commit for each in stage.programs}
     page = verdict.page(title, about, figures, faults, stage.tee.getvalue())
     (folder / "page.md").write_text(page, encoding="utf-8")
     text = json.dumps({"about": about, "faults": faults, **figures}, indent=2)

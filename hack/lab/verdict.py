@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from topology_simulator.envtest import audit
 
-MOST_WRITES = 10
-"""Of Infrastructure, in a whole transition: docs/development/performance.md."""
 _OFTEN = 6
 """Writes of one object by one client in a minute: of ClusterOperator `topology` our own may be as many."""
 _MINUTE = 60.0
@@ -48,6 +46,12 @@ class Seen:
     restarts: collections.Counter[str] = field(default_factory=collections.Counter)
     long_leases: dict[str, list[str]] = field(default_factory=dict)
     """Which Leases are longer than usual, as on a single node, before the request and at the end."""
+    conditions: dict[str, list[str]] = field(default_factory=dict)
+    """What each condition of ClusterOperator `topology` was since Completed, one after the other."""
+    changes: list[str] = field(default_factory=list)
+    """Each change of the topology, and during which update it was."""
+    _pair: tuple[object, ...] = ()
+    _updating: tuple[str, ...] = ()
     _objection: str = "\0"
 
     def object(self, kind: kinds.Kind, obj: dict[str, Any], now: float) -> None:
@@ -64,14 +68,20 @@ class Seen:
 
     def _infrastructure(self, obj: dict[str, Any], now: float) -> None:
         status, desired = obj.get("status") or {}, (obj.get("spec") or {}).get("desiredTopology")
+        pair = status.get("controlPlaneTopology"), status.get("infrastructureTopology")
+        if self._pair and pair != self._pair:
+            self._first("change", now)
+            self.changes.append(" ".join([*map(str, pair), *self._updating]))
+        self._pair = pair
         if desired:
             self._first("request", now)
-            if status.get("controlPlaneTopology") == desired:
-                self._first("change", now)
             self._first((status.get("topologyTransition") or {}).get("phase") or "Idle", now)
 
     def _operator(self, obj: dict[str, Any], now: float) -> None:
         upgradeable = conditions.find(obj, "Upgradeable")
+        if "Completed" in self.moments:
+            for condition in obj["status"]["conditions"]:
+                _note(self.conditions.setdefault(condition["type"], []), condition["status"])
         if upgradeable.get("status") == "False":
             self._first("upgrades blocked", now)
             self._objection = upgradeable["message"]
@@ -79,6 +89,11 @@ class Seen:
     def _version(self, obj: dict[str, Any], now: float) -> None:
         if self._objection in str(conditions.find(obj, "Upgradeable").get("message")):
             self._first("echo", now)
+        newest, accepted = obj["status"]["history"][0], conditions.find(obj, "ReleaseAccepted")
+        self._first(f"update to {newest['version']} {newest['state']}", now)
+        self._updating = (f"during the update to {newest['version']}",) if newest["state"] == "Partial" else ()
+        if accepted.get("status") == "False":
+            self._first(f"update refused: {accepted.get('reason')}", now)
 
     def _rendered(self, obj: dict[str, Any], _: float) -> None:
         self.generations["now"] = obj["metadata"]["generation"]
@@ -99,9 +114,7 @@ class Seen:
         for labels in _CHECK.findall(text):
             check = dict(_LABEL.findall(labels))
             if check["stage"] == "Convergence":
-                history = self.checks.setdefault(check["check"], [])
-                if history[-1:] != [check["status"]]:
-                    history.append(check["status"])
+                _note(self.checks.setdefault(check["check"], []), check["status"])
 
     def leases(self, when: str, leases: Iterable[Mapping[str, Any]]) -> None:
         """Take up all Leases, `when` they were read."""
@@ -114,6 +127,11 @@ class Seen:
 
     def _first(self, moment: str, now: float) -> None:
         self.moments.setdefault(moment, now)
+
+
+def _note(history: list[str], status: str) -> None:
+    if history[-1:] != [status]:
+        history.append(status)
 
 
 def client_of(event: audit.Event) -> str:
@@ -159,6 +177,7 @@ def figures(seen: Seen, events: Iterable[audit.Event], end: float) -> dict[str, 
     completed = seen.moments.get("Completed", end)
     after = {moment: round(at - request, 1) for moment, at in seen.moments.items() if at >= request}
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    ours = [f"{what} {name}" for _, (who, what, name) in writes(events, completed, end) if who == _OURS]
     for _, (who, what, name) in writes(events, request, completed):
         resource = what.partition(" ")[2].partition("/")[0]
         if who == _PERSON:
@@ -170,6 +189,9 @@ def figures(seen: Seen, events: Iterable[audit.Event], end: float) -> dict[str, 
         "seconds": after | ({"change to Completed": round(after["Completed"] - after["change"], 1)}
                             if {"change", "Completed"} <= after.keys() else {}),
         "writes": {resource: dict(count.most_common()) for resource, count in counts.items()},
+        "since Completed": dict(collections.Counter(ours).most_common()),
+        "changes": seen.changes,
+        "came back": {name: history for name, history in seen.conditions.items() if len(history) > len(set(history))},
         "renders": seen.generations.get("now", 0) - seen.generations.get("request", 0),
         "fell back": {name: fell for name, history in seen.checks.items() if (fell := _fell(history))},
         "not met": [name for name, history in seen.checks.items() if history[-1] != _MET],
@@ -184,12 +206,15 @@ def _fell(history: list[str]) -> int:
     return sum(before == _MET != after for before, after in itertools.pairwise(history))
 
 
-def faults(shown: Mapping[str, Any]) -> list[str]:
+def faults(shown: Mapping[str, Any], most_writes: int) -> list[str]:
     """Return what makes a story fail, besides another end than it expects."""
     faulty = [] if "Completed" in shown["seconds"] else ["the transition was not Completed"]
+    if len(shown["changes"]) != 1 or "update" in shown["changes"][0]:
+        faulty.append(f"one change of the topology was wanted, and none during an update; found {shown['changes']}")
+    faulty += [f"condition {name} came back: {history}" for name, history in shown["came back"].items()]
     wrote = sum(shown["writes"].get("infrastructures", {}).values())
-    if wrote > MOST_WRITES:
-        faulty.append(f"Infrastructure was written {wrote} times besides the request, {MOST_WRITES} are allowed")
+    if wrote > most_writes:
+        faulty.append(f"Infrastructure was written {wrote} times besides the request, {most_writes} are allowed")
     return faulty + [f"writes in a loop: {loop}" for loop in shown["loops"]]
 
 
@@ -202,7 +227,7 @@ def page(title: str, about: Mapping[str, str], shown: Mapping[str, Any], faulty:
     for resource, count in shown["writes"].items():
         lines.append(f"| {resource} | {', '.join(f'{who} {number}' for who, number in count.items())} |")
     lines += ["", f"Renders: {shown['renders']}."]
-    for what in ("fell back", "not met", "restarts", "long leases", "loops"):
+    for what in ("since Completed", "changes", "came back", "fell back", "not met", "restarts", "long leases", "loops"):
         lines.append(f"{what.capitalize()}: {shown[what] or 'none'}.")
     lines += ["", "Verdict: " + ("; ".join(faulty) if faulty else "good") + ".", "", "```", story.strip(), "```"]
     return "\n".join(lines) + "\n"

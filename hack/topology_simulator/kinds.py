@@ -110,6 +110,7 @@ def any_kind(obj: dict[str, Any]) -> Kind:
         group, _, version = obj["apiVersion"].rpartition("/")
         lower = obj["kind"].lower()
         plural = f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}es" if lower.endswith("s") else f"{lower}s"
+        plural = {"endpointses": lower}.get(plural, plural)
         return Kind(group, plural, obj["kind"], namespaced="namespace" in obj["metadata"], version=version)
 
 

@@ -65,15 +65,17 @@ class Operator:
         if self._process is not None:
             self._process.send_signal(signal.SIGSTOP)
 
-    async def evict(self, away_seconds: float) -> None:
+    async def evict(self, away_seconds: float, *, killed: bool = False) -> None:
         """Stop it as a drain does and start it anew, as on another node. Raises OperatorDiedError.
 
-        An eviction is a polite end: any exit code but 0 is a fault.
+        An eviction is a polite end: any exit code but 0 is a fault. One that is `killed` has no time to end.
         """
         self._moving.clear()
         try:
+            if killed and self._process is not None:
+                self._process.kill()
             await self.stop()
-            if self.returncode != 0:
+            if self.returncode != 0 and not killed:
                 raise self._died()
             await asyncio.sleep(away_seconds)
             await self.start()

@@ -15,6 +15,7 @@ from topology_simulator import SimulatorError
 
 from . import backups, client, conditions, kinds, levers, machine_api, operator_process, pace, probes, scenario
 from .actors import hub, kubelets
+from .actors import version as versions
 
 Answered = Callable[[], Awaitable[list[probes.Answer]]]
 
@@ -70,6 +71,7 @@ class Player:
             "tell": tell,
             "flap": self._flap,
             "evict_operator": lambda _: self._evict(),
+            "kill_operator": lambda _: self._running().evict(speeds.evicted, killed=True),
             "freeze_operator": lambda _: self._running().freeze(),
             "age_minutes": self._age,
             "backup": lambda _: self._take_backup(),
@@ -116,7 +118,7 @@ class Player:
 
     async def _start_upgrade(self, version: str) -> None:
         self._actors.order("hold_upgrade", version)
-        await self._merge(kinds.CLUSTER_VERSIONS, "version", {"desiredUpdate": {"version": version}})
+        await self._merge(kinds.CLUSTER_VERSIONS, "version", {"desiredUpdate": versions.release(version)})
         self._tell(f"an upgrade to {version} starts")
 
     async def _join(self, names: list[str], roles: tuple[str, ...]) -> None:

@@ -226,6 +226,8 @@ class Step(_Choice):
     """Do what the operator has printed, to the letter."""
     evict_operator: Literal[True] | None = None
     """The operator is stopped as by a drain, and starts again on another node."""
+    kill_operator: Literal[True] | None = None
+    """The operator is killed, in the lab with every real one, and starts again as by its kubelet."""
     freeze_operator: Literal[True] | None = None
     """The operator's process runs no more, and does not end either."""
     age_minutes: Annotated[int, Field(ge=1)] | None = None
@@ -269,6 +271,8 @@ class Scenario(Part):
     version: Version | None = None
     deadline_minutes: Annotated[int, Field(ge=1, le=60)] | None = None
     """For converging, instead of what the definitions say."""
+    most_writes: Annotated[int, Field(ge=1)] = 10
+    """Of Infrastructure besides the request, in the lab: docs/development/performance.md, or the story says why."""
     steps: Annotated[list[Step], Field(min_length=1)]
     expect: Expect
     drill: Drill | None = None

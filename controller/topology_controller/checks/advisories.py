@@ -159,14 +159,19 @@ def _keeps_one_replica(operator: matrices.OptionalOperator, known: facts.Facts) 
 
 
 def of_single_node(leases: tuple[facts.Fact[facts.LeaderLease], ...], now: datetime) -> list[facts.LeaderLease]:
-    """Leases whose holders were started on a single node. A holder that is gone renews no more."""
+    """Leases whose holders were started on a single node. A holder that is gone renews no more.
+
+    What was listed is looked at for minutes: the newest renewal, if that is not in the future, tells when it was.
+    """
+    held = facts.readable(leases)
+    listed = min(now, max((lease.renew_time for lease in held if lease.renew_time is not None), default=now))
     return [
         lease
-        for lease in facts.readable(leases)
+        for lease in held
         if lease.duration_seconds == _SINGLE_NODE_LEASE
         and lease.holder
         and lease.renew_time is not None
-        and now - lease.renew_time <= _TAKEOVER
+        and listed - lease.renew_time <= _TAKEOVER
     ]
 
 

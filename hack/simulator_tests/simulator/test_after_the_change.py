@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
-from topology_simulator import client, cluster, conditions, kinds, operands
+from topology_simulator import client, cluster, conditions, kinds, operands, pace
 from topology_simulator.actors import kubelets
 
 REACTING = ("console", "monitoring", "operator-lifecycle-manager-packageserver", "network", "kube-apiserver")
@@ -104,17 +105,23 @@ async def budgets(living):
     return sorted({one["spec"]["minAvailable"] for one in await living.api.list(kinds.DISRUPTION_BUDGETS)})
 
 
-async def test_static_pods_come_to_every_node_and_only_kube_apiserver_gets_new_revisions_and_always_two(living):
-    await grown(living)
-    for kind in (kinds.KUBE_API_SERVERS, kinds.KUBE_CONTROLLER_MANAGERS, kinds.KUBE_SCHEDULERS, kinds.ETCDS):
-        await living.eventually(lambda kind=kind: revisions(living, kind), (operands.REVISION, 3, 3))
-    assert await budgets(living) == []
-    await living.change()
-    await living.eventually(lambda: revisions(living), (operands.REVISION + 2, 3, 3))
-    await living.eventually(lambda: budgets(living), [2])
-    assert len(await living.api.list(kinds.DISRUPTION_BUDGETS)) == len(operands.STATIC_PODS)
-    assert await revisions(living, kinds.ETCDS) == (operands.REVISION, 3, 3)
-    await living.eventually(lambda: living.operator("kube-apiserver", "Progressing"), "False")
+async def test_static_pods_come_to_every_node_and_only_kube_apiserver_gets_new_revisions_slowly_and_always_two(running):
+    async with running(speeds=dataclasses.replace(pace.FAST, quiet_pods=0.3)) as living:
+        await grown(living)
+        for kind in (kinds.KUBE_API_SERVERS, kinds.KUBE_CONTROLLER_MANAGERS, kinds.KUBE_SCHEDULERS, kinds.ETCDS):
+            await living.eventually(lambda kind=kind: revisions(living, kind), (operands.REVISION, 3, 3))
+        assert await budgets(living) == []
+        await living.change()
+        times = []
+        for count in (1, 2, 3):
+            await living.eventually(lambda: revisions(living), (operands.REVISION + 2, count, 3))
+            times.append(asyncio.get_running_loop().time())
+            assert count == 3 or await living.operator("kube-apiserver", "Progressing") == "True"
+        assert times[0] + 0.2 < times[1] < times[2] - 0.2
+        await living.eventually(lambda: budgets(living), [2])
+        assert len(await living.api.list(kinds.DISRUPTION_BUDGETS)) == len(operands.STATIC_PODS)
+        assert await revisions(living, kinds.ETCDS) == (operands.REVISION, 3, 3)
+        await living.eventually(lambda: living.operator("kube-apiserver", "Progressing"), "False")
 
 
 async def test_an_operator_that_is_held_does_not_react_until_it_is_released(living):

@@ -9,6 +9,7 @@ from topology_simulator.actors import version as words
 
 OURS = "topology is being changed to HighlyAvailable"
 MINOR, MAJOR = "between minor versions", "between minor or major versions"
+REMOVE = "Please remove overrides before"
 UPDATING = "An update is already in progress and the details are in the Progressing condition"
 
 
@@ -61,13 +62,9 @@ def test_several_are_joined_by_name_each_with_its_reason(release, between):
 @pytest.mark.parametrize(
     ("release", "between", "override"),
     [
-        ("4.20", MINOR, "upgrades. Please remove overrides before continuing."),
-        ("4.21", MINOR, "upgrades. Please remove overrides before continuing."),
-        (
-            "4.22",
-            MAJOR,
-            f"upgrades {MAJOR}. Please remove overrides before requesting a minor or major version update.",
-        ),
+        ("4.20", MINOR, f"upgrades. {REMOVE} continuing."),
+        ("4.21", MINOR, f"upgrades. {REMOVE} continuing."),
+        ("4.22", MAJOR, f"upgrades {MAJOR}. {REMOVE} requesting a minor or major version update."),
     ],
 )
 def test_an_override_and_an_operator_are_several_reasons_each_a_condition_too(release, between, override):

@@ -68,10 +68,7 @@ def test_a_program_is_built_once_from_the_commit_that_is_pinned(tmp_path: pathli
 @pytest.mark.parametrize(
     ("text", "commands"),
     [
-        (
-            "Look at oc get nodes -l a/b (masters have it), or: oc topology wait. More",
-            ["oc get nodes -l a/b", "oc topology wait"],
-        ),
+        ("Look at oc get nodes -l a/b (all), or: oc topology wait. More", ["oc get nodes -l a/b", "oc topology wait"]),
         ("""run oc patch x y -p '{"a": "b. c"}'. Then""", ["""oc patch x y -p '{"a": "b. c"}'"""]),
         ("once it answers, oc topology status shows it", ["oc topology status"]),
         ("oc debug node/a -- b && oc annotate c d=e", ["oc debug node/a -- b && oc annotate c d=e"]),
@@ -123,9 +120,14 @@ def test_a_story_is_judged_by_its_end_and_by_who_writes_how_often() -> None:
     assert calm["seconds"] == {"request": 0, "Pending": 0, "change": 100, "Converging": 100, "Completed": 300,
                                "change to Completed": 200}  # fmt: skip
     assert (calm["writes"]["infrastructures"], calm["fell back"], calm["not met"]) == ({"ours": 9}, {"A": 2}, [])
-    assert verdict.faults(calm) == verdict.faults(_story(30, (20, 0))) == verdict.faults(_story(30, (0, 20))) == []
-    (loop,) = verdict.faults(_story(30, (10, 9)))
+    assert not any(verdict.faults(each, 10) for each in (calm, _story(30, (20, 0)), _story(30, (0, 20))))
+    (loop,) = verdict.faults(_story(30, (10, 9)), 10)
     assert loop == "writes in a loop: cvo patch x/status y: 30 in the last minute, 10 in one at rest"
-    assert verdict.faults(_story(3, until="Converging")) == ["the transition was not Completed"]
+    assert verdict.faults(_story(3, until="Converging"), 10) == ["the transition was not Completed"]
+    twice = {"changes": ["X/X during the update to 4.22.6"], "came back": {"A": ["False", "True", "False"]}}
+    assert [fault.partition("; found")[0] for fault in verdict.faults(calm | twice, 10)] == [
+        "one change of the topology was wanted, and none during an update",
+        "condition A came back: ['False', 'True', 'False']",
+    ]
     many = {**calm, "writes": {"infrastructures": {"ours": 11}}}
-    assert verdict.faults(many) == ["Infrastructure was written 11 times besides the request, 10 are allowed"]
+    assert verdict.faults(many, 10) == ["Infrastructure was written 11 times besides the request, 10 are allowed"]

@@ -83,6 +83,11 @@ class Actors(opened.Opened):
         """Whether each has listed what it watches: what stands then is to it what was installed."""
         return all(member.mirror.current for member in self._cast)
 
+    @property
+    def updating(self) -> bool:
+        """Whether an update is held: it goes on until it is to end."""
+        return bool(self._troubles.upgrades)
+
     def order(self, word: str, name: str) -> None:
         """Begin or end a trouble, by the word of a scenario. Raises LookupError for an operator that never reacts."""
         trouble, begins, _ = ORDERS[word]

@@ -1,12 +1,12 @@
 """The operators of static pods: a revision on every control-plane node, one node at a time, and budgets for the guards.
 
 The kube-apiserver's configuration is another one on a single node, so its operator makes a new revision when the
-topology says something else, and a second one a while later: always two. It is rolled out once no pod has become ready
-for a while; its ClusterOperator says Progressing=False meanwhile. Guards and their PodDisruptionBudgets exist on
-several nodes only, with minAvailable one less than there are nodes. What goes there and back while that operator is
-held it never observes. Sources: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver, library-go
-pkg/operator/staticpod/controller/installer/installer_controller.go, timeToWaitBeforeInstallingNextPod (release-4.22),
-and what the real ones did in five changes.
+topology says something else, and a second one a while later: always two. Each of its pods is installed when the last
+one has been ready for a while; meanwhile its ClusterOperator says Progressing=False before the first, and True later.
+Guards and their PodDisruptionBudgets exist on several nodes only, with minAvailable one less than there are nodes. What
+goes there and back while that operator is held it never observes. Sources: cluster-kube-apiserver-operator
+pkg/operator/configobservation/apiserver, library-go pkg/operator/staticpod/controller/installer/
+installer_controller.go, timeToWaitBeforeInstallingNextPod (release-4.22), and what the real ones did in the lab.
 """
 
 from typing import Any, ClassVar
@@ -23,12 +23,9 @@ class StaticPods(actor.Actor):
 
     agent = "static-pod-operators"
     watched = (
-        kinds.INFRASTRUCTURES,
-        kinds.NODES,
-        kinds.CLUSTER_OPERATORS,
-        kinds.DISRUPTION_BUDGETS,
+        kinds.INFRASTRUCTURES, kinds.NODES, kinds.CLUSTER_OPERATORS, kinds.DISRUPTION_BUDGETS,
         *(pods.kind for pods in operands.STATIC_PODS),
-    )
+    )  # fmt: skip
     installed: ClassVar = operands.STATIC_PODS
 
     def __init__(self, *args: Any) -> None:
@@ -89,10 +86,10 @@ class StaticPods(actor.Actor):
             change = {"nodeStatuses": wanted, "observedGeneration": obj["metadata"]["generation"]}
             await self.patch(pods.kind, obj, {"status": change}, "status")
         if pods.kind is not kinds.ETCDS:
-            # Of what has not begun it says nothing: Progressing=False is no sign that the newest is everywhere.
-            waits = pods.differs and not any(_target(each) for each in wanted)
+            # It says nothing new while it waits: Progressing=False is no sign that the newest is everywhere.
             old = [each["nodeName"] for each in wanted if each.get("currentRevision") != latest]
-            await self._tell(pods, [] if waits else old)
+            if not (pods.differs and old) or any(_target(each) for each in wanted):
+                await self._tell(pods, old)
 
     async def _listed(self, pods: operands.StaticPods, masters: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Return the status of every node; a new one is listed before it has a revision, as the definition asks."""
@@ -118,6 +115,8 @@ class StaticPods(actor.Actor):
             return status
         if not self.waits.due(timer, self.pace.static_pod):
             return status
+        if pods.differs:
+            self.waits.start(_QUIET, self.pace.quiet_pods)
         return {**status, "currentRevision": latest, "targetRevision": 0}
 
     async def _tell(self, pods: operands.StaticPods, old: list[str]) -> None:

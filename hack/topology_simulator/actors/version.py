@@ -5,8 +5,10 @@ What ClusterOperators object to is in ClusterVersion too, a while later, in the 
 messages alone are passed on. Without objections there is no condition, never a True. How much later is a matter of
 pace, unless a release is wanted: up to 4.22 it looks when ClusterVersion has changed or its informer resyncs, and only
 when a throttling period has passed since it last looked (2 to almost 6 minutes); later ones look at regular intervals
-(15 s). Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/cvo/cvo.go, pkg/start/start.go (release-4.20,
-4.21, 4.22, main); pkg/cvo/status.go and pkg/risk/upgradeable/upgradeable.go (main).
+(15 s). An update to another minor version is refused while ClusterVersion says Upgradeable=False, and begins by itself
+once that is gone: story `upgrade` of the lab. Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/cvo/cvo.go,
+pkg/start/start.go (release-4.20, 4.21, 4.22, main); pkg/cvo/status.go and pkg/risk/upgradeable/upgradeable.go (main);
+pkg/payload/precondition/clusterversion/upgradeable.go (release-4.22).
 """
 
 import random
@@ -78,27 +80,33 @@ class Version(actor.Actor):
         if wanted in ("", running):
             return
         if status["desired"]["version"] != wanted:
+            objection = conditions.find(version, _ALL)
+            patch = wanted.split(".")[:2] == status["desired"]["version"].split(".")[:2]
+            if objection.get("status") == "False" and not patch:
+                refusal = _REFUSED.format(**release(wanted), **objection)
+                accepted = conditions.Condition("ReleaseAccepted", "False", "PreconditionChecks", refusal)
+                await self.say(kinds.CLUSTER_VERSIONS, version, [accepted])
+                return
             self.waits.start("upgrade", self.pace.upgrade)
             await self._begin(version, wanted)
         elif not held and (self._was_held or self.waits.due("upgrade", self.pace.upgrade)):
             await self._finish(version, wanted)
 
     async def _begin(self, version: dict[str, Any], wanted: str) -> None:
-        digest = machines.digest("release", wanted)
-        release = {"version": wanted, "image": f"quay.io/openshift-release-dev/ocp-release@sha256:{digest}"}
         entry = {
             "state": "Partial",
-            **release,
+            **release(wanted),
             "startedTime": conditions.now(),
             "completionTime": None,
             "verified": False,
         }
         message = f"Working towards {wanted}: 12 of 910 done (1% complete)"
-        started = conditions.merged(version, [conditions.Condition("Progressing", "True", "", message)])
+        accepted = conditions.Condition("ReleaseAccepted", "True", "PayloadLoaded", "The payload is loaded")
+        started = conditions.merged(version, [accepted, conditions.Condition("Progressing", "True", "", message)])
         status = {
             **version["status"],
             "conditions": started or version["status"]["conditions"],
-            "desired": release,
+            "desired": release(wanted),
             "history": [entry, *version["status"]["history"]],
             "observedGeneration": version["metadata"]["generation"],
         }
@@ -130,8 +138,10 @@ TYPES = ("Upgradeable", "UpgradeableClusterOperators", "UpgradeableClusterVersio
 _MINOR, _MAJOR = "between minor versions", "between minor or major versions"
 _UPDATING = "An update is already in progress and the details are in the Progressing condition"
 _ALL, _OPERATORS, _OVERRIDES, _UPDATE = TYPES
-
-
+_REFUSED = (
+    'Preconditions failed for payload loaded version="{version}" image="{image}": '
+    'Precondition "ClusterVersionUpgradeable" failed because of "{reason}": {message}'
+)
 _UPDATES = "requesting a minor or major version update"
 _WORDS: Mapping[Release, tuple[str, str, str]] = {
     "4.20": (_MINOR, "upgrades", "continuing"),
@@ -140,6 +150,12 @@ _WORDS: Mapping[Release, tuple[str, str, str]] = {
     "main": (_MAJOR, f"updates {_MAJOR}", _UPDATES),
 }
 """How a release says it: between what, what overrides prevent, and before what they are to be removed."""
+
+
+def release(version: str) -> dict[str, str]:
+    """Return what ClusterVersion says of a release: its version, and the image that has its payload."""
+    digest = machines.digest("release", version)
+    return {"version": version, "image": f"quay.io/openshift-release-dev/ocp-release@sha256:{digest}"}
 
 
 def of_version(version: str) -> Release:

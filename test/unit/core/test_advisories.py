@@ -151,8 +151,10 @@ def with_everything() -> facts.Facts:
     ("leases", "stale"),
     [
         ((lease(137), lease(270)), True),
-        ((lease(270, renew_time=worlds.NOW - timedelta(seconds=330)),), True),
-        ((lease(270, renew_time=worlds.NOW - timedelta(seconds=331)),), False),
+        ((lease(270, renew_time=worlds.NOW - timedelta(seconds=330)), lease(137)), True),
+        ((lease(270, renew_time=worlds.NOW - timedelta(seconds=331)), lease(137)), False),
+        ((lease(270, renew_time=BEFORE), lease(137, renew_time=MOVED)), True),  # listed ten minutes ago
+        ((lease(270, renew_time=BEFORE), lease(137, renew_time=worlds.NOW + timedelta(1))), False),
         ((lease(270, holder=""),), False),
         ((lease(270, renew_time=None), lease(None), lease(137), lease(271)), False),
         ((), False),
