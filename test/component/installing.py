@@ -132,7 +132,7 @@ class Administrator:
 
 
 def objects(text: str) -> list[dict[str, Any]]:
-    return [one for one in yaml.safe_load_all(text) if one]
+    return [one for one in yaml.load_all(text, yaml.CSafeLoader) if one]
 
 
 def _arguments(printed: str, folder: pathlib.Path, certificates: pathlib.Path) -> list[str]:

@@ -140,7 +140,7 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 def _files(namespace: str, cluster_set: str, name: str, what: str, steps: dict[str, Raw]) -> tuple[File, ...]:
     labelled = shell.command("oc label managedcluster CLUSTER {}={} --overwrite", LABEL, name)
     bound, text = engines.binding(namespace, f"topology-{name}", f"topology-{name}"), _policy(namespace, name, steps)
-    size = len(json.dumps(yaml.safe_load(text))) // 1024
+    size = len(json.dumps(yaml.load(text, manifests.LOADER))) // 1024  # noqa: S506 - a safe one
     head = f"""\
 # It begins on the clusters with the label. The hub keeps a copy of {size} KiB for each, so label those of one wave:
 #     {labelled}

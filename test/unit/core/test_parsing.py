@@ -164,15 +164,14 @@ def paths(value: Any, before: tuple[Hashable, ...] = ()) -> list[tuple[Any, ...]
     return found
 
 
-def put(raw: Raw, path: tuple[Any, ...], value: Any) -> Raw:
-    changed = copy.deepcopy(raw)
-    inner: Any = changed
-    for part in path[:-1]:
-        inner = inner[part]
-    if value is ...:
-        del inner[path[-1]]
+def put(raw: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """A copy along the path."""
+    part, *rest = path
+    changed = raw.copy()
+    if value is ... and not rest:
+        del changed[part]
     else:
-        inner[path[-1]] = value
+        changed[part] = put(raw[part], (*rest,), value) if rest else value
     return changed
 
 
