@@ -119,7 +119,7 @@ test-observability: envtest ## judge: promtool, a real Prometheus, the status pa
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder test/observability
 
 fuzz-short: $(STAMP) ## judge: the state machine, as `make test` runs it
-	$(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs  # by itself: what Hypothesis makes of a seed depends on what is imported
+	$(BIN)/python -m pytest -n auto test/fuzz --ignore test/fuzz/inputs  # by itself: what Hypothesis makes of a seed depends on what is imported. In virtual time nothing waits: a worker for each core
 
 fuzz: $(STAMP) ## judge: more of both than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_INPUT_EXAMPLES=10000 FUZZ_SEED=1
 	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) --apiserver both test/fuzz --ignore test/fuzz/inputs
@@ -187,7 +187,7 @@ image-check: $(STAMP) ## judge: perform the Dockerfile in a folder and run the r
 base: $(STAMP) ## build: write the digest that the tag of the base image has now into the Dockerfile (needs a network)
 	@$(BIN)/python -m topology_image base
 
-sbom: $(STAMP) ## build: list what is in the image, as CycloneDX: build/image/sbom.cdx.json (needs root)
+sbom: image-check ## build: list what is in the image, as CycloneDX: build/image/sbom.cdx.json (needs root)
 	@$(BIN)/python -m topology_image sbom
 
 site: $(STAMP) ## build: the pages of docs/ as a site with search, in build/site; nothing is published

@@ -43,6 +43,10 @@ _STAGES = {
     vocabulary.Stage.PREFLIGHT: "TopologyTransitionBlocked",
     vocabulary.Stage.CONVERGENCE: "TopologyTransitionStuck",
 }
+_EVENTS = {
+    vocabulary.EventReason.TRANSITION_BLOCKED: vocabulary.Stage.PREFLIGHT,
+    vocabulary.EventReason.TRANSITION_STUCK: vocabulary.Stage.CONVERGENCE,
+}
 
 
 class UndescribedError(Exception):
@@ -187,12 +191,8 @@ def names(transitions: load.Transitions) -> Iterator[Name]:
             detail=f"of condition {on}", source="status.conditions of ClusterOperator topology", runbooks=stuck
         )
     for name in _words("event", vocabulary.EventReason):
-        event = vocabulary.EventReason(name.name)
-        runbook = {
-            vocabulary.EventReason.TRANSITION_BLOCKED: (_STAGES[vocabulary.Stage.PREFLIGHT],),
-            vocabulary.EventReason.TRANSITION_STUCK: (_STAGES[vocabulary.Stage.CONVERGENCE],),
-        }.get(event, ())
-        yield name._replace(runbooks=runbook)
+        stage = _EVENTS.get(vocabulary.EventReason(name.name))
+        yield name._replace(runbooks=() if stage is None else (_STAGES[stage],))
     yield from (Name("alert", alert, detail=after, runbooks=(alert,)) for alert, after in severities().items())
     yield from _metrics()
     yield from _transitions(transitions)
@@ -320,9 +320,8 @@ def _objects() -> Iterator[Name]:
         for manifest in yaml.safe_load_all(place.read_text(encoding="utf-8")):
             role = manifest["metadata"]["name"]
             if manifest["kind"] in {"Role", "ClusterRole"} and role.startswith("topology-"):
-                yield Name(
-                    manifest["kind"], role, meaning("CHECK_ACCEPTOR") if role == vocabulary.CHECK_ACCEPTOR else ""
-                )
+                own = meaning("CHECK_ACCEPTOR") if role == vocabulary.CHECK_ACCEPTOR else ""
+                yield Name(manifest["kind"], role, own)
 
 
 # -- meanings, as the source has them

@@ -25,15 +25,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAUNCHER = ROOT / "hack" / "krew_launcher.py"
 PROGRAM = "kubectl-topology"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-WHEELS = {
-    "linux/amd64": ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
-    "linux/arm64": ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"),
-    "darwin/arm64": ("macosx_14_0_arm64", "macosx_12_0_arm64", "macosx_11_0_arm64"),
-    "darwin/amd64": (
-        "macosx_14_0_x86_64", "macosx_12_0_x86_64", "macosx_11_0_x86_64", "macosx_10_15_x86_64", "macosx_10_13_x86_64",
-        "macosx_10_12_x86_64", "macosx_10_9_x86_64",
-    ),
-}  # fmt: skip
+_DATA = yaml.safe_load((ROOT / "hack" / "krew.yaml").read_text(encoding="utf-8"))
+WHEELS: dict[str, list[str]] = _DATA["wheels"]
 """Platforms in Go's names, and the tags of the wheels that run there."""
 _SECONDS = 600.0
 
@@ -62,30 +55,18 @@ def pack(folder: pathlib.Path, archive: pathlib.Path) -> str:
 
 def manifest(base: str, digests: dict[str, str], version: str) -> dict[str, Any]:
     """Return krew's manifest; `digests` has the sha256 of each platform's archive, below the address `base`."""
-    return {
-        "apiVersion": "krew.googlecontainertools.github.com/v1alpha2",
-        "kind": "Plugin",
-        "metadata": {"name": "topology"},
-        "spec": {
-            "version": f"v{version.replace('.dev', '-dev.')}",
-            "homepage": base,
-            "shortDescription": "Change the topology of an OpenShift cluster",
-            "description": (
-                "Plans, requests, cancels and follows the transition of a single-node OpenShift cluster to a highly\n"
-                "available one. It asks what the cluster topology operator asks; only that operator changes anything.\n"
-            ),
-            "caveats": f"Needs Python {PYTHONS[0]} to {PYTHONS[-1]} on the PATH.\n",
-            "platforms": [
-                {
-                    "selector": {"matchLabels": dict(zip(("os", "arch"), platform.split("/"), strict=True))},
-                    "uri": f"{base.rstrip('/')}/{archive_name(platform, version)}",
-                    "sha256": digest,
-                    "bin": PROGRAM,
-                }
-                for platform, digest in sorted(digests.items())
-            ],
-        },
-    }
+    platforms = [
+        {
+            "selector": {"matchLabels": dict(zip(("os", "arch"), platform.split("/"), strict=True))},
+            "uri": f"{base.rstrip('/')}/{archive_name(platform, version)}",
+            "sha256": digest,
+            "bin": PROGRAM,
+        }
+        for platform, digest in sorted(digests.items())
+    ]
+    head = {"version": f"v{version.replace('.dev', '-dev.')}", "homepage": base}
+    about = {"caveats": f"Needs Python {PYTHONS[0]} to {PYTHONS[-1]} on the PATH.\n", "platforms": platforms}
+    return {**_DATA["manifest"], "spec": {**head, **_DATA["manifest"]["spec"], **about}}
 
 
 def collect(folder: pathlib.Path, platform: str, pythons: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ from topology_api import vocabulary
 from topology_controller import bindata
 from topology_controller.definitions import load
 from topology_controller.definitions import operands as matrices
+from topology_controller.observe import catalog
 from topology_deploy import manifests
 
 FILE = "0000_30_topology-operator_04_roles_operands.yaml"
@@ -56,7 +57,7 @@ def current() -> tuple[matrices.Matrix, *tuple[dict[str, Any], ...]]:
 
 
 def reads(matrix: matrices.Matrix) -> Iterator[Read]:
-    """Return everything that the matrix has the operator read, in its order; the same object may come twice."""
+    """Return everything that the matrix, or a check alone, has the operator read; the same object may come twice."""
     for group in matrix.groups:
         why = group.check.value
         for operand in group.operands:
@@ -70,6 +71,11 @@ def reads(matrix: matrices.Matrix) -> Iterator[Read]:
             # An advisory about it stays after the transition is completed, until it is seen to be done.
             again = group.check is vocabulary.CheckName.IMAGE_REGISTRY_REPLICAS
             yield Read("", api_group, plural, group.managed_by.name, why, _WATCH_AND_READ if again else _WATCH)
+    for source in catalog.ALL:
+        if source.operand and source.asked_by is not None:
+            place, kind = source.selection, source.selection.resource
+            verbs = _WATCH_AND_READ if place.name else _WATCH
+            yield Read(place.namespace or "", kind.group, kind.plural, place.name or "", source.asked_by.value, verbs)
     for operator in matrix.optional_operators:
         if operator.keeps is not None:
             yield Read("", "apps", "deployments", operator.keeps.partition("/")[2], "TopologyReadAtStart", ("get",))

@@ -32,19 +32,6 @@ _POD = "cluster-topology-operator-6f7c9d5b8-x2x9w"
 _PATIENCE = 180.0
 """Seconds for one session: a deadline of the operator is a minute at least."""
 _COMMAND_PATIENCE = 60.0
-_BLURRED = (
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
-    (re.compile(r"\b\d+ (?:s|min)(?= (?:ago|so far)\b|, at <time>)"), "<age>"),
-    (re.compile(r"((?:Stuck|overdue) for |\(in )\d+ (?:s|min)\b"), r"\1<age>"),
-    (re.compile(r'(at version |"resourceVersion":")\d+'), r"\1<version>"),
-    (re.compile(r"\b[0-9a-f]{32}\b"), "<attempt>"),
-    (re.compile(r"^(\d+/\d+ +|Unmet +|Unknown +)\d+ (?:s|min) +", re.MULTILINE), r"\1<age>  "),
-    (re.compile(r"^  \d+ (?:s|min)(?=  [A-Z]\w+  )", re.MULTILINE), "  <age>"),
-    (re.compile(r"^Operator  (?:Admitting|Converging) .*(?:\n {10}\S.*)*", re.MULTILINE), "Operator  <progress>"),
-    (re.compile(r"http://127\.0\.0\.1:\d+"), "<server>"),
-)
-
-
 _ABOUT = f"""Recorded by `hack/record_sessions.py`, {_COLUMNS} columns wide.
 What differs each time is `<time>`, `<age>`, `<progress>`, `<version>` or `<attempt>`; a wait is shown with
 the last of its news. `...` below a title stands for what an earlier command printed there, word for word."""
@@ -71,10 +58,8 @@ def _read(parts: list[Any]) -> Iterator[str | dict[str, object] | Typed]:
         yield Typed(text.removeprefix("$ "), meanwhile) if text.startswith("$ ") else part
 
 
-SESSIONS = {
-    name: tuple(_read(parts))
-    for name, parts in yaml.safe_load(pathlib.Path(__file__).with_name("sessions.yaml").read_text("utf-8")).items()
-}
+_BLURRED, _sessions = yaml.safe_load_all(pathlib.Path(__file__).with_name("sessions.yaml").read_text("utf-8"))
+SESSIONS = {name: tuple(_read(parts)) for name, parts in _sessions.items()}
 
 
 def page(name: str) -> pathlib.Path:
@@ -144,8 +129,8 @@ async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scena
             process.kill()
             await process.wait()
     text = output.decode()
-    for what, word in _BLURRED:
-        text = what.sub(word, text)
+    for what, word in _BLURRED.items():
+        text = re.sub(what, word, text, flags=re.MULTILINE)
     if shlex.split(typed.text)[0] == "wait" or "--wait" in typed.text:
         # The last of its news only: those before depend on when it looked.
         lines = text.splitlines()

@@ -76,7 +76,7 @@ class Held:
 
 @dataclass(slots=True)
 class _Kept:
-    """What outlives tests by intention. What `sealed` processes start is their own business."""
+    """What outlives tests by intention. What `sealed` processes start, or their group holds, is their business."""
 
     held: Held = field(default_factory=Held)
     folder: str = ""
@@ -107,12 +107,12 @@ def watch(folder: str) -> None:
 
 def _now(*loops: asyncio.AbstractEventLoop) -> Held:
     open_loops = [loop for loop in (*loops, *_kept.loops) if not loop.is_closed()]
+    of_loops = ("asyncio-waitpid", *(["asyncio_"] if open_loops else []))
     return Held(
         frozenset(_descriptors()),
-        # The threads of a loop's executor end with the loop, and a shared one outlives the test.
-        frozenset(
-            thread for thread in threading.enumerate() if not (open_loops and thread.name.startswith("asyncio_"))
-        ),
+        # The threads of a loop's executor end with the loop, and a shared one outlives it; who waits for a process
+        # ends with that.
+        frozenset(one for one in threading.enumerate() if not one.name.startswith(of_loops)),
         frozenset(_descendants(os.getpid())),
         frozenset(os.listdir(_kept.folder) if _kept.folder else ()),
         frozenset(task for loop in open_loops for task in asyncio.all_tasks(loop)),
@@ -123,7 +123,9 @@ def _descriptors() -> Iterator[tuple[int, str]]:
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError):
-                yield int(name), os.readlink(f"/proc/self/fd/{name}")
+                link = os.readlink(f"/proc/self/fd/{name}")
+                if link != "anon_inode:[pidfd]":
+                    yield int(name), link
 
 
 def _descendants(pid: int) -> Iterator[int]:
@@ -131,9 +133,16 @@ def _descendants(pid: int) -> Iterator[int]:
         for thread in os.listdir(f"/proc/{pid}/task"):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as children:
                 for child in map(int, children.read().split()):
-                    yield child
-                    if child not in _kept.sealed:
+                    if not _sealed(child):
+                        yield child
                         yield from _descendants(child)
+
+
+def _sealed(pid: int) -> bool:
+    try:
+        return not _kept.sealed.isdisjoint((pid, os.getpgid(pid)))
+    except ProcessLookupError:
+        return False
 
 
 def _ends(descriptor: int) -> str:

@@ -15,11 +15,11 @@ _COMPONENT = "test/component/"
 _ON_REAL = re.compile(r"[\[-]real[\]-]")
 _ON_EMBEDDED = re.compile(r"[\[-]embedded[\]-]")
 _SHARING = frozenset(
-    {"test_lost_voter", "test_changes_refused", "test_openshift_definitions", "test_plugin", "test_serving_to_others"}
+    f"test_{name}"
+    for name in ("changes_refused", "growing", "lost_voter", "openshift_definitions", "plugin", "serving_to_others")
 )
-_WITH_THEIR_OWN = frozenset({"test_growing", "test_several_api_servers", "test_sites"})
-_WITH_THEIR_OWN_TOO = frozenset({"test_elsewhere"})
-"""The same, and embedded ones besides, which may be anywhere."""
+_WITH_THEIR_OWN = frozenset({"test_elsewhere", "test_several_api_servers", "test_sites"})
+"""Of these, too, what runs on the embedded server may be anywhere."""
 _DEAR = frozenset({"hack/simulator_tests/parity/test_parity.py"})
 """Each worker that runs some of these would make what they share, which takes seconds."""
 
@@ -30,17 +30,13 @@ def group(test: str) -> str:
     if not file.startswith(_COMPONENT):
         return file if file in _DEAR else test
     name = file.removeprefix(_COMPONENT).removesuffix(".py")
-    if name.startswith("rights/"):
-        return "rights"
     if name == "test_installing_and_leaving":
         return name
-    if name in _WITH_THEIR_OWN_TOO:
-        return test if _ON_EMBEDDED.search(test) else "servers"
-    if name.startswith("admission/") or (name in _SHARING and not _ON_EMBEDDED.search(test)):
+    if name in _WITH_THEIR_OWN and not _ON_EMBEDDED.search(test):
+        return "servers"
+    if name.startswith(("admission/", "rights/")) or (name in _SHARING and not _ON_EMBEDDED.search(test)):
         return "admission"
-    if _ON_REAL.search(test):
-        return "real"
-    return "servers" if name in _WITH_THEIR_OWN else test
+    return "real" if _ON_REAL.search(test) else test
 
 
 class Grouped(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types here

@@ -77,6 +77,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.G
     return scheduling.Grouped(config, log) if config.getoption("dist") == "load" else None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["grouped"] = node.config.getoption("dist") == "load"
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     durations.note(report)
 

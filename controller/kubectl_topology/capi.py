@@ -202,8 +202,8 @@ async def read(connection: cluster.Connection) -> Reading:
     infrastructure = await cluster.whole(connection)
     client = connection.client
     try:
-        timeout = client.request_timeout
-        keys = await client.list(catalog.CRDS, reduce=resources.key_of, metadata_only=True, timeout=timeout)
+        definitions = resources.Selection(catalog.CRDS, metadata_only=True, page=500)
+        keys = await client.list(definitions, resources.key_of, timeout=client.request_timeout)
     except kube.KubeError as error:
         raise cluster.explained(connection, error) from error
     except ValueError as error:
@@ -227,12 +227,12 @@ async def read(connection: cluster.Connection) -> Reading:
     operator = answered.pop() if served else None
     requirements: tuple[tuple[str, Requirement] | None, ...] = ()
     if wanted and _REQUIREMENTS.label in names:
-        what, selection = _REQUIREMENTS.describe(), resources.Selection(_REQUIREMENTS)
+        what, selection = _REQUIREMENTS.describe(), resources.Selection(_REQUIREMENTS, page=10)
         try:
             # Each has a whole definition in it, up to 1.5 MiB.
-            requirements = (await client.list(_REQUIREMENTS, reduce=incompatible, page=10)).items
+            requirements = (await client.list(selection, incompatible)).items
         except (kube.KubeError, ValueError) as error:
-            fact = live.unobserved(what, error) if isinstance(error, kube.KubeError) else live.malformed(what, error)
+            fact = live.unobserved(what, error) if isinstance(error, kube.KubeError) else fields.malformed(what, error)
             unread.append(cluster.with_right(fact, selection)[1])
     return Reading(
         infrastructure,

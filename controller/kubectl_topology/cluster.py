@@ -162,7 +162,7 @@ def _unreachable(connection: Connection, error: kube.KubeError) -> str:
     cause: BaseException | None = error
     while cause is not None:
         # aiohttp keeps the error of the system beside its own one.
-        for below in (cause, getattr(cause, "certificate_error", None), getattr(cause, "os_error", None)):
+        for below in (getattr(cause, "certificate_error", None), getattr(cause, "os_error", None), cause):
             match below:
                 case ssl.SSLCertVerificationError():
                     return f"the certificate of {server} is not trusted: {below.verify_message or below}"

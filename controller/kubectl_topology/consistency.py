@@ -8,10 +8,13 @@ without a name (three masters and one worker, as the released installer makes th
 
 from __future__ import annotations
 
+import functools
+import tomllib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from topology_api.vocabulary import EXTERNAL, Topology
+from topology_controller import bindata
 
 from . import answers
 
@@ -127,11 +130,11 @@ class Audit(answers.Answer):
 
 
 class _No(NamedTuple):
-    """It does not fit: what was found, what it would have to be, and what it means as long as it is not."""
+    """It does not fit: what was found, what it would have to be, and the case of bindata/commands/audit.toml."""
 
     actual: str
     wanted: str
-    meaning: str
+    case: str = "any"
 
 
 Answer: TypeAlias = _No | tuple[str, ...]
@@ -143,37 +146,22 @@ def compared(
 ) -> tuple[list[Disagreement], list[OpenQuestion]]:
     """Hold status, scheduler and nodes against each other: every question that is answered by no, and those left open.
 
-    `control_plane_workers`: how many control-plane nodes have the worker label. None is "not known". Never raises.
+    `control_plane_workers`: how many control-plane nodes have the worker label. None is "not known".
+    Raises BindataMissingError.
     """
     every: dict[Question, tuple[str, Answer]] = {
-        Question.KNOWN_CONTROL_PLANE: ("status", _known(
-            "control_plane", vector.control_plane, _CONTROL_PLANES,
-            "Operators treat a control plane that they do not know each in their own way, and no transition starts "
-            "there.",
-        )),
-        Question.KNOWN_INFRASTRUCTURE: ("status", _known(
-            "infrastructure", vector.infrastructure, _INFRASTRUCTURES,
-            "The API has two values for it; whatever else stands there was written past it, and operators guess.",
-        )),
+        Question.KNOWN_CONTROL_PLANE: ("status", _known("control_plane", vector.control_plane, _CONTROL_PLANES)),
+        Question.KNOWN_INFRASTRUCTURE: ("status", _known("infrastructure", vector.infrastructure, _INFRASTRUCTURES)),
         Question.CONTROL_PLANE_NODES: ("status nodes", _control_plane_nodes(vector)),
-        Question.ARBITER_NODES: ("status nodes", _belonging(
-            vector, "arbiter_nodes", _ARBITER,
-            "Two voters are left in etcd without the arbiter: the loss of either node stops the cluster.",
-            "Operators do not expect an arbiter: it votes in etcd, and nothing else is arranged for it. It was left "
-            "over, or the installer overlooked it (the released rule does, with three control-plane nodes or more).",
-        )),
-        Question.FENCING: ("status nodes", _belonging(
-            vector, "fencing", _DUAL,
-            "Without them neither node can stop the other one, so a lost connection stops both.",
-            "Fencing belongs to two nodes under pacemaker; the credentials are left over, or the status is wrong.",
-        )),
+        Question.ARBITER_NODES: ("status nodes", _belonging(vector, "arbiter_nodes", _ARBITER)),
+        Question.FENCING: ("status nodes", _belonging(vector, "fencing", _DUAL)),
         Question.INFRASTRUCTURE_NODES: ("status scheduler nodes", _infrastructure_nodes(vector)),
         Question.WORKER_LABELS: ("scheduler nodes", _worker_labels(vector, control_plane_workers)),
-    }  # fmt: skip
+    }
     disagreements, unanswered = list[Disagreement](), list[OpenQuestion]()
     for question, (between, answer) in every.items():
         if isinstance(answer, _No):
-            actual, wanted, meaning = answer
+            actual, wanted, meaning = answer.actual, answer.wanted, _meanings()[question][answer.case]
             head = {"question": question.value, "between": between.split()}
             disagreements.append({**head, "found": actual, "wanted": wanted, "meaning": meaning})  # type: ignore[typeddict-item] # both are there
         elif answer:
@@ -181,10 +169,15 @@ def compared(
     return disagreements, unanswered
 
 
-def _known(name: str, value: str | None, values: tuple[str, ...], meaning: str) -> Answer:
+@functools.cache
+def _meanings() -> dict[str, dict[str, str]]:
+    return tomllib.loads((bindata.root() / "commands" / "audit.toml").read_text(encoding="utf-8"))
+
+
+def _known(name: str, value: str | None, values: tuple[str, ...]) -> Answer:
     if value is None:
         return (name,)
-    return () if value in values else _No(f"{NAMES[name]} {value or 'empty'}", " or ".join(values), meaning)
+    return () if value in values else _No(f"{NAMES[name]} {value or 'empty'}", " or ".join(values))
 
 
 def _control_plane_nodes(vector: shape.Vector) -> Answer:
@@ -195,25 +188,12 @@ def _control_plane_nodes(vector: shape.Vector) -> Answer:
     count = vector.control_plane_nodes or 0
     if least <= count <= most:
         return ()
-    if count < least:
-        meaning = (
-            "The status promises more than there is: operators wait for replicas and voters that have no node, or "
-            "nodes were lost."
-        )
-    elif vector.control_plane == EXTERNAL:
-        meaning = "The status says that the control plane runs elsewhere, so no operator manages the one that is here."
-    elif most == 5:
-        meaning = "More than five is not supported: each voter of etcd beyond makes every write slower."
-    else:
-        meaning = (
-            "The status has not followed the nodes: operators run as for fewer of them, and the loss of one node may "
-            "still be the loss of the cluster. If it is meant to stay so, request a topology; see oc topology plan."
-        )
+    beyond = "elsewhere" if vector.control_plane == EXTERNAL else "beyond-five" if most == 5 else "more"
     wanted = f"{_span(least, most)} for controlPlaneTopology {vector.control_plane}"
-    return _No(_nodes(count, "control-plane node"), wanted, meaning)
+    return _No(_nodes(count, "control-plane node"), wanted, "fewer" if count < least else beyond)
 
 
-def _belonging(vector: shape.Vector, name: str, owner: Topology, without: str, besides: str) -> Answer:
+def _belonging(vector: shape.Vector, name: str, owner: Topology) -> Answer:
     """Is there something of what only one topology has if it is that topology, and nothing of it in all others?"""
     if missing := _missing(vector, "control_plane", name):
         return missing[:1]
@@ -224,7 +204,7 @@ def _belonging(vector: shape.Vector, name: str, owner: Topology, without: str, b
         actual, wanted = (f"{amount} fencing credentials" for amount in (("no", "some") if owns else ("some", "no")))
     else:
         actual, wanted = _nodes(value, "arbiter node"), "1 or more" if owns else "0"
-    return _No(actual, f"{wanted} for controlPlaneTopology {vector.control_plane}", without if owns else besides)
+    return _No(actual, f"{wanted} for controlPlaneTopology {vector.control_plane}", "lacks" if owns else "left-over")
 
 
 def _infrastructure_nodes(vector: shape.Vector) -> Answer:
@@ -243,22 +223,8 @@ def _infrastructure_nodes(vector: shape.Vector) -> Answer:
     least, most = (2, None) if vector.infrastructure == _HA else (1, 1 if spread else None)
     if capable >= least and (most is None or capable <= most):
         return ()
-    if capable == 0:
-        meaning = (
-            "No node carries workloads: the cluster waits for workers, and its routers, monitoring and registry wait "
-            "with it. With mastersSchedulable true the control plane would carry them."
-        )
-    elif capable < least:
-        meaning = (
-            "Two of each of routers, monitoring and registry are wanted, and one node cannot carry both: the second "
-            "stays Pending, and the loss of that node is the loss of all."
-        )
-    else:
-        meaning = (
-            "Routers, monitoring and registry run once although there are nodes for two: the loss of one node takes "
-            "them away. The installer writes this where there is one worker, and nothing corrects it by itself"
-        )
-        meaning += "; the transition infra-to-ha does." if vector.control_plane == _HA else "."
+    case = "more-correctable" if vector.control_plane == _HA else "more"
+    case = "none" if capable == 0 else "fewer" if capable < least else case
     homes = _nodes(masters if vector.masters_schedulable else 0, "control-plane node")
     actual = (
         f"{_nodes(capable, 'node')} that can carry infrastructure: {_nodes(workers, 'dedicated worker')} and {homes} "
@@ -267,7 +233,7 @@ def _infrastructure_nodes(vector: shape.Vector) -> Answer:
     wanted = f"{_span(least, most)} for infrastructureTopology {vector.infrastructure}"
     if most is not None:
         wanted += f" beside controlPlaneTopology {vector.control_plane}"
-    return _No(actual, wanted, meaning)
+    return _No(actual, wanted, case)
 
 
 def _worker_labels(vector: shape.Vector, labelled: int | None) -> Answer:
@@ -278,19 +244,9 @@ def _worker_labels(vector: shape.Vector, labelled: int | None) -> Answer:
     wanted = (vector.control_plane_nodes or 0) if vector.masters_schedulable else 0
     if labelled == wanted:
         return ()
-    if labelled < wanted:
-        meaning = (
-            "Pods that ask for a worker are not scheduled to the nodes without that label. The machine config operator "
-            "sets it; until it has, the change of mastersSchedulable is not complete."
-        )
-    else:
-        meaning = (
-            "These nodes look like workers although the scheduler is to keep workloads off them. The machine config "
-            "operator takes the label away when mastersSchedulable becomes false, so it was set by hand, or the change "
-            "is not complete."
-        )
     actual = f"{_nodes(labelled, 'control-plane node')} with the worker label"
-    return _No(actual, f"{wanted} while mastersSchedulable is {str(vector.masters_schedulable).lower()}", meaning)
+    fits = f"{wanted} while mastersSchedulable is {str(vector.masters_schedulable).lower()}"
+    return _No(actual, fits, "fewer" if labelled < wanted else "more")
 
 
 def _missing(vector: shape.Vector, *names: str) -> tuple[str, ...]:

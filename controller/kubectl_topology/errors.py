@@ -14,13 +14,13 @@ from . import naming
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_BEGINNING: Final = {
+BEGINNING: Final = {
     "wait": "the transition continues. Wait again with: oc topology wait",
     "set": "nothing was written, and no request was made. The same command begins again",
     "cancel": "nothing was written, and the request is unchanged. The same command begins again",
     "accept": "nothing was written, and nothing was accepted. The same command begins again",
 }
-"""A verb that only reads has nothing to report."""
+"""What holds for a verb before it has sent anything. One that only reads has nothing to report."""
 
 
 class ExitCode(IntEnum):
@@ -73,10 +73,6 @@ class Interruption:
     """What is printed if the command is interrupted now. A verb replaces it before a write, and when that is known."""
 
     text: str = ""
-
-    def begin(self, verb: str) -> None:
-        """Say what holds for a verb before it has sent anything."""
-        self.text = _BEGINNING.get(verb, "")
 
 
 def complain(text: object) -> None:

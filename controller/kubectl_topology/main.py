@@ -65,7 +65,7 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
         sys.stdout.write(options.text)
         sys.stdout.flush()
         return errors.ExitCode.DONE
-    interrupted.begin(options.verb)
+    interrupted.text = errors.BEGINNING.get(options.verb, "")
     for stream in (sys.stdout, sys.stderr):
         if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
             reconfigure(errors="backslashreplace")

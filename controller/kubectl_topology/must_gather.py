@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import gzip
 import itertools
 import math
@@ -314,6 +315,7 @@ class _Forward:
             self._at += skipped
 
 
+@functools.lru_cache(maxsize=8)  # discovery is looked at for each kind
 def _parsed(content: bytes) -> Raw:
     """The object in one YAML document, of JSON's types. Raises what is `_FOREIGN`."""
     if len(content) > _LARGEST_FILE:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
@@ -31,29 +30,17 @@ if TYPE_CHECKING:
 _NO_OPERATOR = facts.Unobserved("clusteroperators.config.openshift.io/topology", "not asked", kind=facts.Kind.MISSING)
 
 
-class Verdict(StrEnum):
-    """What would come of a request."""
-
-    POSSIBLE = "Possible"
-    FULFILLED = "Fulfilled"
-    UNDER_WAY = "UnderWay"
-    NOTHING_TO_DO = "NothingToDo"
-    BLOCKED = "Blocked"
-    UNSUPPORTED = "Unsupported"
-    CANNOT_TELL = "CannotTell"
-
-    @property
-    def exit_code(self) -> errors.ExitCode:
-        """Done or possible, blocked, unsupported; an error where that is not known."""
-        codes = {"Blocked": "BLOCKED", "Unsupported": "UNSUPPORTED", "CannotTell": "FAILED"}
-        return errors.ExitCode[codes.get(self, "DONE")]
+def exit_code(verdict: answers.Verdict) -> errors.ExitCode:
+    """Done or possible, blocked, unsupported; an error where that is not known."""
+    codes = {"Blocked": "BLOCKED", "Unsupported": "UNSUPPORTED", "CannotTell": "FAILED"}
+    return errors.ExitCode[codes.get(verdict, "DONE")]
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The verdict about one request. `message` is one sentence; `source` is the topology that it would start from."""
 
-    verdict: Verdict
+    verdict: answers.Verdict
     message: str
     source: TopologyPair
     decision: state.Decision
@@ -84,7 +71,7 @@ class Judgement:
     @property
     def left(self) -> tuple[tuple[CheckName, Advisory], ...]:
         """What a person has to do before the transition can complete, though all of preflight is met."""
-        if self.verdict is not Verdict.POSSIBLE or self.definition is None:
+        if self.verdict != "Possible" or self.definition is None:
             return ()
         asked = {spec.check for spec in self.definition.convergence.checks}
         waiting = {advisory.value: check for check in asked if (advisory := registry.TRAITS[check].advisory)}
@@ -99,8 +86,8 @@ def requested(known: facts.Facts, transitions: load.Transitions, target: str, no
         raise errors.PluginError(decided.degraded.message)
     verdict, message = _verdict(known, infrastructure, decided, target)
     own = known.own_operator
-    if verdict is Verdict.POSSIBLE and isinstance(own, facts.Unobserved) and not own.missing:
-        verdict, message = Verdict.CANNOT_TELL, f"Everything that could be read is met, but not all could: {own}"
+    if verdict == "Possible" and isinstance(own, facts.Unobserved) and not own.missing:
+        verdict, message = "CannotTell", f"Everything that could be read is met, but not all could: {own}"
     judgement = Judgement(verdict, message, records.pair(infrastructure), decided, decided.definition)
     if decided.disabled is not None and infrastructure.control_plane is None:
         # Old in one thing, old in others: what else is in the way once the command of the message has run.
@@ -120,7 +107,7 @@ def by_record(
     items = [item for item in (() if record is None else record.available) if item.target.control_plane == target]
     item = min(items, key=lambda item: (not item.available, len(item.blockers)), default=None)
     definition = None if item is None else transitions.named(item.name)
-    if judgement.verdict is not Verdict.CANNOT_TELL or item is None or definition is None:
+    if judgement.verdict != "CannotTell" or item is None or definition is None:
         return judgement
     asked = [spec.check for spec in definition.preflight]
     every = {name: CheckResult(name, CheckStatus.MET, "Met, as the operator evaluated it") for name in asked}
@@ -132,10 +119,10 @@ def by_record(
     failing = [result for result in results if not result.met]
     if any(result.status is CheckStatus.UNKNOWN for result in failing):
         return judgement
-    verdict, message = Verdict.POSSIBLE, f"All {len(results)} preflight checks are met"
-    if failing:
-        names = ", ".join(result.name.value for result in failing)
-        verdict, message = Verdict.BLOCKED, f"{len(failing)} of {len(results)} preflight checks not met: {names}"
+    verdict: answers.Verdict = "Blocked" if failing else "Possible"
+    names = ", ".join(result.name.value for result in failing)
+    message = f"{len(failing)} of {len(results)} preflight checks not met: {names}"
+    message = message if failing else f"All {len(results)} preflight checks are met"
     message += f", as the operator evaluated it at {answers.stamp(item.evaluated_time)}"
     evaluated = tuple(results), item.evaluated_time
     return dataclasses.replace(judgement, verdict=verdict, message=message, definition=definition, recorded=evaluated)
@@ -152,15 +139,15 @@ def removed(known: facts.Facts, transitions: load.Transitions, now: datetime) ->
     decided = _decided(known, infrastructure, transitions, None, now)
     desired, record = infrastructure.desired, records.recover(infrastructure, known.own_operator)
     if desired is None:
-        return Judgement(Verdict.FULFILLED, "The manifest requests nothing, and nothing is requested", here, decided)
+        return Judgement("Fulfilled", "The manifest requests nothing, and nothing is requested", here, decided)
     lacks = f"The manifest has no spec.{vocabulary.DESIRED}, and {desired} is requested"
     way = "to prune that field, or to replace the object,"
     if record is not None and record.phase is Phase.CONVERGING:
         message = f"{lacks}: {way} is refused until the cluster has followed to {here}. Put {desired} into the manifest"
-        return Judgement(Verdict.BLOCKED, message, here, decided)
-    is_open = requested(known, transitions, desired, now).verdict is not Verdict.FULFILLED
+        return Judgement("Blocked", message, here, decided)
+    is_open = requested(known, transitions, desired, now).verdict != "Fulfilled"
     effect = "would cancel the request" if is_open else "would remove a request that is fulfilled; the topology stays"
-    return Judgement(Verdict.POSSIBLE, f"{lacks}: {way} {effect}", here, decided)
+    return Judgement("Possible", f"{lacks}: {way} {effect}", here, decided)
 
 
 def _infrastructure(known: facts.Facts) -> facts.Infrastructure:
@@ -188,41 +175,41 @@ def _decided(
 
 def _verdict(
     known: facts.Facts, infrastructure: facts.Infrastructure, decided: state.Decision, target: str
-) -> tuple[Verdict, str]:
+) -> tuple[answers.Verdict, str]:
     here = records.pair(infrastructure)
     if decided.disabled is not None:
-        return Verdict.UNSUPPORTED, f"{decided.disabled.message} ({decided.disabled.reason})"
+        return "Unsupported", f"{decided.disabled.message} ({decided.disabled.reason})"
     record = records.recover(infrastructure, known.own_operator)
     if record is not None and record.phase is Phase.CONVERGING and record.target is not None and record.target == here:
         changed = f"The topology has changed to {here}, and"
         if record.target.control_plane == target:
-            return Verdict.UNDER_WAY, f"{changed} the cluster follows: see oc topology status"
-        return Verdict.BLOCKED, f"{changed} the request cannot be changed until the cluster has followed"
+            return "UnderWay", f"{changed} the cluster follows: see oc topology status"
+        return "Blocked", f"{changed} the request cannot be changed until the cluster has followed"
     if decided.degraded is not None and decided.degraded.reason is Reason.TOPOLOGY_OVERWRITTEN:
-        return Verdict.BLOCKED, decided.degraded.message
+        return "Blocked", decided.degraded.message
     if decided.phase is Phase.UNSUPPORTED:
-        return Verdict.UNSUPPORTED, decided.note
+        return "Unsupported", decided.note
     if decided.watch and decided.definition is None:
-        return Verdict.CANNOT_TELL, "Not everything that this depends on has been read"
+        return "CannotTell", "Not everything that this depends on has been read"
     if decided.phase is Phase.PENDING:
         return _pending(decided)
     if decided.phase is Phase.ADMITTING:
-        return Verdict.POSSIBLE, f"All {len(decided.results)} preflight checks are met"
-    return Verdict.FULFILLED, f"The cluster is {here} already"
+        return "Possible", f"All {len(decided.results)} preflight checks are met"
+    return "Fulfilled", f"The cluster is {here} already"
 
 
-def _pending(decided: state.Decision) -> tuple[Verdict, str]:
+def _pending(decided: state.Decision) -> tuple[answers.Verdict, str]:
     """Blocked where something is known to be in the way; cannot tell where it is only not known that nothing is."""
     failing = [result for result in decided.results if not result.met]
     names = [result.name.value for result in failing]
     if failing and all(result.status is CheckStatus.UNKNOWN for result in failing):
         count = f"{len(failing)} of {len(decided.results)}"
-        return Verdict.CANNOT_TELL, f"{count} preflight checks could not be answered: {', '.join(names)}"
+        return "CannotTell", f"{count} preflight checks could not be answered: {', '.join(names)}"
     if not failing or not decided.held:
-        return Verdict.BLOCKED, decided.note
+        return "Blocked", decided.note
     # What blocks everything is shown besides the checks, not instead of them.
     count = f"{len(failing)} of {len(decided.results)} preflight checks not met"
-    return Verdict.BLOCKED, f"{count}: {', '.join(names)}. {decided.note}"
+    return "Blocked", f"{count}: {', '.join(names)}. {decided.note}"
 
 
 def only_recorded(record: TopologyTransition | None, judgement: Judgement) -> tuple[CheckResult, ...]:
@@ -257,17 +244,17 @@ def ways(
 
 def _way(definition: model.Definition, item: AvailableTransition | None, platform: str) -> answers.Way:
     blockers = () if item is None else item.blockers
-    verdict = Verdict.UNSUPPORTED
+    verdict: answers.Verdict = "Unsupported"
     if item is not None:
         known = any(blocker.status is not CheckStatus.UNKNOWN for blocker in blockers)
-        verdict = Verdict.BLOCKED if known or not blockers else Verdict.CANNOT_TELL
-        verdict = Verdict.POSSIBLE if item.available else verdict
+        verdict = "Blocked" if known or not blockers else "CannotTell"
+        verdict = "Possible" if item.available else verdict
     target = definition.target.pair
     return {
         "name": definition.name,
         "summary": definition.summary,
         "target": answers.pair(target),
-        "verdict": verdict.value,
+        "verdict": verdict,
         "blockers": [{"name": each.name, "status": each.status.value, "message": each.message} for each in blockers],
         "evaluated": None if item is None else answers.stamp(item.evaluated_time),
         "elsewhere": "" if item else f"on platform {' or '.join(definition.platforms)} only; this is {platform}",

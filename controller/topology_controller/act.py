@@ -52,7 +52,11 @@ def merge_patch(before: object, after: object) -> Any:
 
 
 class Act:
-    """Every method sends one write and returns what the server made of it; `guard` raises where nothing may be sent."""
+    """Every method sends one write and returns what the server made of it.
+
+    `time_left` returns the seconds for which the lease is surely ours. `guard` raises KubeError where nothing may be
+    written; it is None where the lease is in the cluster that is written to.
+    """
 
     def __init__(
         self, client: clients.Client, time_left: Callable[[], float], guard: Callable[[], Awaitable[None]] | None = None
@@ -62,9 +66,8 @@ class Act:
         self._guard = guard
 
     async def save(self, infrastructure: facts.Infrastructure, record: TopologyTransition) -> Raw:
-        """Write the record; topology stays. Raises KubeError, RecordDropped, Voided (the lease)."""
-        await self._ask()
-        self._hold_lease()
+        """Write the record; topology stays. Raises KubeError (Conflict too), RecordDropped, Voided (the lease)."""
+        await self._hold()
         return await self._write(infrastructure, record, {})
 
     async def change(
@@ -80,39 +83,32 @@ class Act:
             raise Voided("nothing was read live for it")
         if target is None:
             raise Voided("the record has no target")
-        await self._ask()
-        self._hold_lease()
+        await self._hold()
         age = evidence.age()
         if age > EVIDENCE_SECONDS:
             raise Voided(f"the evidence is older than {EVIDENCE_SECONDS:g} s", age)
         moved = {"controlPlaneTopology": target.control_plane, "infrastructureTopology": target.infrastructure}
         return await self._write(infrastructure, record, moved, executed_within=EXECUTED_SECONDS - age)
 
-    async def report(self, own: facts.Fact[facts.OwnOperator], status: Raw) -> Raw | None:
-        """Write ClusterOperator `topology`, created first where it is missing; None when nothing had to be written."""
-        if not clusteroperator.differs(status, own):
-            return None
-        await self._ask()
-        self._hold_lease()
+    async def report(self, own: facts.Fact[facts.OwnOperator], status: Raw) -> Raw:
+        """Write what differs to ClusterOperator `topology`, created first where it is missing. Raises as `save`."""
+        await self._hold()
         before: Raw = {}
         if isinstance(own, facts.Unobserved):
             created = await self._client.create(catalog.CLUSTER_OPERATORS, clusteroperator.skeleton())
             version = created["metadata"]["resourceVersion"]
-            await self._ask()
             # Creating it may have taken all the time that the lease had to spare.
-            self._hold_lease()
+            await self._hold()
         else:
             version, before = own.resource_version, own.status
         known, name = {key: before.get(key) for key in status}, vocabulary.CLUSTER_OPERATOR
         body = {"metadata": {"resourceVersion": version}, "status": merge_patch(known, status)}
         return await self._client.merge_patch(catalog.CLUSTER_OPERATORS, name, body, subresource="status")
 
-    async def _ask(self) -> None:
-        """Ask the guard, before the lease and the evidence are looked at: its answer takes time."""
+    async def _hold(self) -> None:
+        """Ask the guard, then look at the lease, and at the evidence after that: the guard's answer takes time."""
         if self._guard is not None:
             await self._guard()
-
-    def _hold_lease(self) -> None:
         if self._time_left() < self._client.request_timeout:
             raise Voided("the lease has less than one request timeout left")
 

@@ -368,11 +368,10 @@ class Reconciler:
                 self._deps.queue.add_after(wait)
                 return
         self._hold_history()
-        raw = await self._deps.act.report(own, wanted)
-        if raw is not None:
-            self._deps.watches.apply(catalog.Sources.own_operator, raw)
-            self._deps.latest.written()
-            self._state = leader.reported(self._state, self._now(), news=news)
+        raw = await deps.act.report(own, wanted)
+        deps.watches.apply(catalog.Sources.own_operator, raw)
+        deps.latest.written()
+        self._state = leader.reported(self._state, self._now(), news=news)
 
     def _hold_history(self) -> None:
         """Raises Unread where the server was away, and what is known was not read since."""

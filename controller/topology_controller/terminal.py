@@ -78,7 +78,7 @@ def redacted(text: str) -> str:
             text = text.replace(value, _REMOVED)
     lower = text.lower()
     for words, shape in _SHAPES:
-        if any(word in lower for word in words):
+        if [word for word in words if word in lower]:
             replacement = rf"\g<name>: {_REMOVED}" if "name" in shape.groupindex else _REMOVED
             text = shape.sub(replacement, text)
     return text
@@ -92,16 +92,20 @@ class Parser(argparse.ArgumentParser):
         super().error(plain(message))
 
 
-def add(where: argparse._ActionsContainer, words: str, text: str, **options: Any) -> None:
-    """Add a flag, `-f --flag VALUE` or `--flag DEFAULT|OTHER`, or a word, `WORD` or `[WORD]`; `text` is its help."""
+def add(where: argparse._ActionsContainer, words: str, text: str | dict[str, Any], **options: Any) -> None:
+    """Add a flag, `-f --flag VALUE`, `--flag DEFAULT|OTHER` or `--flag [ONE|OTHER]`, or a word, `WORD` or `[WORD]`.
+
+    `text` is its help, or a table of that and of further arguments of argparse.
+    """
+    options = {**({"help": text} if isinstance(text, str) else text), **options}
     *names, last = words.split(" ")
+    word = last.strip("[]")
     if last.startswith("-"):
-        where.add_argument(*names, last, help=text, **{"action": "store_true", **options})
+        where.add_argument(*names, last, **{"action": "store_true", **options})
     elif not names:
-        word = last.strip("[]")
-        where.add_argument(word.lower(), nargs="?" if word != last else None, metavar=word, help=text, **options)
+        where.add_argument(word.lower(), nargs="?" if word != last else None, metavar=word, **options)
     elif "|" in last:
-        choice = {"choices": last.split("|"), "default": last.partition("|")[0]}
-        where.add_argument(*names, help=text, **{**choice, **options})
+        choice = {"choices": word.split("|"), "default": last.partition("|")[0] if word == last else None}
+        where.add_argument(*names, **{**choice, **options})
     else:
-        where.add_argument(*names, metavar=last, help=text, **options)
+        where.add_argument(*names, metavar=last, **options)

@@ -10,17 +10,18 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-import pathlib
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from topology_api import vocabulary
-from topology_controller import cli, terminal
+from topology_controller import cli
 
 from . import fleet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from topology_controller import terminal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,23 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return cli.perform(COMMANDS, arguments)
 
 
-_FURTHER: Final[dict[str, dict[str, Any]]] = {
-    "--elsewhere target|management": {"default": None},
-    "--crd F": {"type": pathlib.Path},
-    "--namespace NAMESPACE": {"default": vocabulary.DEFAULT_NAMESPACE},
-    "--install-config F": {"required": True},
-    "--rule released|proposed": {"default": None},
-}
-
-
 def _add(name: str, commands: argparse._SubParsersAction[terminal.Parser]) -> None:
     texts = fleet.table()[name]
     head = {key: texts[key] for key in ("help", "description", "epilog") if key in texts}
     command = commands.add_parser(name, **head, formatter_class=argparse.RawDescriptionHelpFormatter)
     form = command.add_mutually_exclusive_group() if "one-of" in texts else command
-    for where, flags in ((form, texts.get("one-of", {})), (command, texts["flags"])):
-        for words, text in flags.items():
-            terminal.add(where, words, text, **_FURTHER.get(words, {}))
+    fleet.add_flags(form, texts.get("one-of", {}))
+    fleet.add_flags(command, texts["flags"])
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -106,7 +97,7 @@ def _render(options: argparse.Namespace) -> None:
     from . import render
 
     try:
-        text = render.command(options.install_config, options.rule, options.output)
+        text = render.command(str(options.install_config), options.rule, options.output)
     except read.DefinitionError as error:
         raise cli.CommandError(cli.FAILED, error) from error
     sys.stdout.write(text)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _DEFAULT: Final = 3
 _WORKER, _EDGE, _ARBITER = "worker", "edge", "arbiter"
 _MOST: Final = 2**63 - 1
-_LONGEST_QUOTE: Final = 60
 _NEVER_QUOTED: Final = "credentials"
 _T = TypeVar("_T")
 
@@ -261,11 +260,6 @@ def _check(
 
 
 def _quote(value: object) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, int) and abs(value) > _MOST:
         return "a number of more than 18 digits"
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "..."
+    return "nothing" if value is None else read.quote(value)

@@ -229,7 +229,7 @@ class Etcds(actor.Actor):
             if not bundle.exists():
                 bundle.parent.mkdir(parents=True)
                 bundle.symlink_to("../../secrets/etcd-client/ca.crt")
-            async with gateway.Gateway(gateway.tls(folder), 2.0) as asked:
+            async with gateway.Gateway(certificates.tls(folder), 2.0) as asked:
                 for node in self.nodes_with("master"):
                     name = node["metadata"]["name"]
                     if pod := self.mirror.get(kinds.PODS, f"etcd-{name}", cluster.ETCD_NAMESPACE):

@@ -1,7 +1,7 @@
 """`python -m topology_image`: argument parsing and wiring only.
 
     check [--python P] [--twice]    perform the Dockerfile in build/image and hold it against docs/development/image.md
-    sbom [--python P]               write build/image/sbom.cdx.json; performs the Dockerfile first where it has to
+    sbom                            write build/image/sbom.cdx.json, of what `check` has left
     licences                        print the table of docs/development/image.md
     audit [--advisories D]          the locked files against known vulnerabilities
     base                            write the digest that the base's tag has now into the Dockerfile
@@ -23,11 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; return the exit code."""
     parser = argparse.ArgumentParser(prog="topology_image", description="the image, and what is in it")
     commands = parser.add_subparsers(dest="command", required=True)
-    built = argparse.ArgumentParser(add_help=False)
-    built.add_argument("--python", metavar="P", help="in place of the base image's; default: a python3.12")
-    checking = commands.add_parser("check", parents=[built], help="perform the Dockerfile and look at the result")
+    checking = commands.add_parser("check", help="perform the Dockerfile and look at the result")
+    checking.add_argument("--python", metavar="P", help="in place of the base image's; default: a python3.12")
     checking.add_argument("--twice", action="store_true", help="perform it once more: is it the same, byte by byte?")
-    commands.add_parser("sbom", parents=[built], help="list what is in the layer, as CycloneDX")
+    commands.add_parser("sbom", help="list what is in the layer, as CycloneDX")
     commands.add_parser("licences", help="print the table of licences")
     commands.add_parser("base", help="write the digest that the base's tag has now into the Dockerfile")
     auditing = commands.add_parser("audit", help="the locked files against known vulnerabilities")
@@ -51,7 +50,7 @@ def _perform(options: argparse.Namespace) -> int:
         case "audit":
             return locks.audit([check.ROOT / name for name in locks.FILES], options.advisories)
         case "sbom":
-            place, packages = check.listed(options.python)
+            place, packages = check.listed()
             print(f"{place}: {packages} packages")
         case "licences":
             print(locks.table(locks.read(check.ROOT / "requirements.lock").values()), end="")

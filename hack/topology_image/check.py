@@ -4,7 +4,6 @@ What was measured is printed, and written to figures.json there; `make sbom` rea
 """
 
 import asyncio
-import hashlib
 import io
 import json
 import os
@@ -27,8 +26,6 @@ STAGES = PLACE / "stages"
 FIGURES = "figures.json"
 EPOCH = 1767225600
 """The time of a commit is taken for an image; here, any that shows that it arrives."""
-_CONTEXT = "context"
-_RIGHT = "found-right.sha256"
 _COMMIT = "0123456789ab"
 _VERSION_FILE = ROOT / "controller" / "topology_controller" / "_version.py"
 _WANTED = "3.12"
@@ -147,27 +144,15 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
     for sentence in wrong:
         print(f"image-check: {sentence}", file=sys.stderr)
     tell(f"{len(wrong)} faults" if wrong else "no fault")
-    if not wrong:
-        (PLACE / _RIGHT).write_text(_digest(context), encoding="utf-8")
     return 1 if wrong else 0
 
 
-def listed(asked: str | None = None) -> tuple[pathlib.Path, int]:
-    """Write what is in the layer beside it; return where, and how many packages that is.
-
-    The Dockerfile is performed first, unless what lies there was made of the same files and found right. Raises what
-    `build` raises, and ImageError.
-    """
-    right = PLACE / _RIGHT
-    before = right.read_text(encoding="utf-8") if right.is_file() else ""
-    context = _snapshot()
-    if _digest(context) != before:
-        right.unlink(missing_ok=True)
-        build(STAGES, context, asked, lambda _: None)
-    stage = STAGES / "project" / "build"
-    environment = bom.environment(
-        STAGES / "final" / layer_rules.HOME / "bin" / "python", ROOT / "controller" / "pyproject.toml", EPOCH
-    )
+def listed() -> tuple[pathlib.Path, int]:
+    """Write down what is in the layer that `check` has left; return where, and how many packages. Raises ImageError."""
+    stage, python = STAGES / "project" / "build", STAGES / "final" / layer_rules.HOME / "bin" / "python"
+    if not python.is_symlink():
+        raise ImageError(f"there is no layer in {STAGES}: make image-check performs the Dockerfile")
+    environment = bom.environment(python, ROOT / "controller" / "pyproject.toml", EPOCH)
     locked = locks.read(ROOT / "requirements.lock")
     listing = bom.completed(
         environment, version(), bom.hash_of(stage / "dist"), bom.hashes_of(stage / "installed.json"), locked
@@ -179,7 +164,7 @@ def listed(asked: str | None = None) -> tuple[pathlib.Path, int]:
 
 def _snapshot() -> pathlib.Path:
     """Copy what the image is made of, so that what is edited meanwhile does not come in; return where."""
-    place = PLACE / _CONTEXT
+    place = PLACE / "context"
     _empty(place)
     for name in ("Dockerfile", ".dockerignore", *builder.let_in(ROOT)):
         if (ROOT / name).is_dir():
@@ -187,13 +172,6 @@ def _snapshot() -> pathlib.Path:
         else:
             shutil.copy2(ROOT / name, place / name)
     return place
-
-
-def _digest(context: pathlib.Path) -> str:
-    whole = hashlib.sha256()
-    for path in sorted(path for path in context.rglob("*") if path.is_file()):
-        whole.update(f"{path.relative_to(context)}\0".encode() + path.read_bytes())
-    return whole.hexdigest()
 
 
 def _empty(place: pathlib.Path) -> None:

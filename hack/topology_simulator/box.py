@@ -32,15 +32,15 @@ _TRANSITIONS = pathlib.Path(__file__).parents[2] / "bindata" / "transitions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """An empty API server that is open: the kubeconfigs of its administrator and of the operator.
+    """An empty API server that is open: the kubeconfigs of its administrator, and of the operator if that is another.
 
     `clients` signs client certificates, where the server publishes that CA itself. `definitions` are what it is given
     in place of stand-ins. `store` is what can be backed up, where that can be done. `account` makes the kubeconfig of
-    the user of a token, where tokens are judged.
+    the user of a token, where tokens are judged: with manifests, that of the operator.
     """
 
     administrator: dict[str, Any]
-    operator: dict[str, Any]
+    operator: dict[str, Any] | None = None
     clients: certificates.Authority | None = None
     definitions: Sequence[dict[str, Any]] | None = None
     store: backups.Store | None = None
@@ -142,8 +142,8 @@ async def opened(  # noqa: PLR0913 - what the command line offers
         settle = settle_seconds or max(1, round(_SETTLE_SECONDS * speeds.scale))
         if operator:
             theirs = file
-            if manifests or account != served.administrator:
-                theirs = kubeconfig.write(folder / "kubeconfig-operator", account)
+            if manifests or account is not None:
+                theirs = kubeconfig.write(folder / "kubeconfig-operator", account or served.administrator)
             flags = (*flags, *_asking(members), *_hurried(story, folder))
             tls = None
             if https:
@@ -152,7 +152,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
                     await serving.publish(api, clients)
                 certified = serving.Serving(folder, clients)
                 flags = (*flags, "--serving-cert-dir", str(certified.certificates))
-                tls = certified.scraper().tls()
+                tls = certified.tls()
             running = operator_process.running(theirs, log, settle, flags, tls=tls)
             process = await stack.enter_async_context(running)
         yield Box(
@@ -196,7 +196,6 @@ async def _served(apiserver: str) -> AsyncIterator[Served]:
         async with real.RealServer() as server:
             yield Served(
                 administrator=server.kubeconfig(),
-                operator=server.kubeconfig(),
                 clients=server.client_authority,
                 definitions=openshift.definitions(),
                 store=server,
@@ -206,8 +205,6 @@ async def _served(apiserver: str) -> AsyncIterator[Served]:
     simulated = embedded.ApiServer(bookmark_seconds=20.0)
     await simulated.start()
     try:
-        yield Served(
-            administrator=simulated.kubeconfig(), operator=simulated.kubeconfig(), store=backups.Embedded(simulated)
-        )
+        yield Served(administrator=simulated.kubeconfig(), store=backups.Embedded(simulated))
     finally:
         await simulated.stop()

@@ -138,18 +138,13 @@ class Client(opened.Opened):
         """Merge-patch an object's status. Raises ApiError, UnreachableError."""
         return await self.patch(kind, name, {"status": status}, namespace, "status")
 
-    async def put(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
-        """Replace an object as it was read, without status. Raises ApiError (409: it has changed), UnreachableError."""
-        meta = obj["metadata"]
-        return await self._call("PUT", kind.path(meta["name"], meta.get("namespace", "")), obj)
-
-    async def put_status(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
-        """Replace the status of an object as it was read. Raises ApiError (409 when it has changed), UnreachableError.
+    async def put(self, kind: kinds.Kind, obj: dict[str, Any], subresource: str = "") -> dict[str, Any]:
+        """Replace an object as it was read, or its status. Raises ApiError (409: it has changed), UnreachableError.
 
         A merge patch cannot say null inside of a list: the real server drops it there.
         """
         meta = obj["metadata"]
-        return await self._call("PUT", kind.path(meta["name"], meta.get("namespace", ""), "status"), obj)
+        return await self._call("PUT", kind.path(meta["name"], meta.get("namespace", ""), subresource), obj)
 
     async def delete(self, kind: kinds.Kind, name: str, namespace: str = "") -> None:
         """Delete an object. Raises ApiError (404 when it is not there), UnreachableError."""

@@ -28,19 +28,6 @@ TOPOLOGY = PREFIX + "controlPlaneTopology"
 DONE, DEGRADED = "Done", "Degraded"
 MASTER, WORKER = "master", "worker"
 _MANAGED = {"managementState": "Managed"}
-_NAMESPACES = {
-    "openshift",
-    "openshift-cluster-version",
-    "openshift-config",
-    "openshift-config-managed",
-    ETCD_NAMESPACE,
-    ETCD_OPERATOR_NAMESPACE,
-    "openshift-ingress",
-    INGRESS_NAMESPACE,
-    NATIVE_NAMESPACE,
-    "openshift-machine-config-operator",
-    "openshift-topology-operator",
-}
 
 
 def member_id(node: str) -> str:
@@ -58,7 +45,7 @@ def rendered(pool: str, topology: str) -> str:
 
 def objects(shape: Shape) -> list[dict[str, Any]]:
     """Return every object of the cluster, namespaces first; `status` is written after creation where it is apart."""
-    namespaces = _NAMESPACES | operands.namespaces(shape.without)
+    namespaces = {*kinds.ACCOUNT["namespaces"]} | operands.namespaces(shape.without)
     namespaces |= set() if "MachineAPI" in shape.without else {machine_api.NAMESPACE}
     created = [kinds.NAMESPACES.new(name) for name in sorted(namespaces)]
     created += [configured.infrastructure(shape), configured.version(shape), configured.feature_gate(shape)]
@@ -100,19 +87,9 @@ def _key(obj: dict[str, Any]) -> tuple[kinds.Kind, str, str]:
 
 def _router(shape: Shape) -> dict[str, Any]:
     spec = {} if shape.router_replicas is None else {"replicas": shape.router_replicas}
-    wanted = [
-        conditions.Condition("Available", "True", "", ""),
-        conditions.Condition("Progressing", "False", "", ""),
-        conditions.Condition("Degraded", "False", "", ""),
-    ]
-    status = {
-        "availableReplicas": shape.router_replicas or operands.routers({**shape.topology, "platform": shape.platform}),
-        "domain": f"apps.{configured.DOMAIN}",
-        "endpointPublishingStrategy": {"type": "HostNetwork"},
-        "selector": "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default",
-        "observedGeneration": 1,
-        "conditions": conditions.written(wanted, INSTALLED_AGO),
-    }
+    replicas = shape.router_replicas or operands.routers({**shape.topology, "platform": shape.platform})
+    status = kinds.filled(kinds.ACCOUNT["router_status"], replicas=replicas, domain=configured.DOMAIN)
+    status["conditions"] = conditions.written(conditions.stated("router at rest"), INSTALLED_AGO)
     return kinds.INGRESS_CONTROLLERS.new("default", INGRESS_NAMESPACE, spec=spec, status=status)
 
 
@@ -125,22 +102,14 @@ def etcd_states(
 ) -> list[conditions.Condition]:
     """Return what the etcd operator says about that many members, some of them unhealthy or not started."""
     healthy = members - len(unhealthy)
-    available = healthy > members // 2
     summary = f"{healthy} of {members} members are available"
     sick = f"{summary}, {', '.join(unhealthy)} is unhealthy"
-    return [
-        conditions.Condition("EtcdMembersAvailable", "True", "EtcdQuorate", summary)
-        if available
-        else conditions.Condition("EtcdMembersAvailable", "False", "NoQuorum", sick),
-        conditions.Condition("EtcdMembersDegraded", "True", "UnhealthyMembers", sick)
-        if unhealthy
-        else conditions.Condition("EtcdMembersDegraded", "False", message="No unhealthy members found"),
-        conditions.Condition(
-            "EtcdMembersProgressing", "True", "MembersNotStarted", f"{', '.join(starting)} has not started"
-        )
-        if starting
-        else conditions.Condition("EtcdMembersProgressing", "False", message="No unstarted etcd members found"),
-    ]
+    return conditions.stated(
+        "etcd available" if healthy > members // 2 else "etcd not available",
+        "etcd unhealthy" if unhealthy else "etcd well",
+        "etcd starting" if starting else "etcd started",
+        summary=summary, sick=sick, starting=", ".join(starting),
+    )  # fmt: skip
 
 
 def pool_node_annotations(pool: str, topology: str) -> dict[str, str]:
@@ -163,15 +132,9 @@ def pool_states(*, updating: bool, name: str, paused: bool = False, node_error: 
     done = "" if updating else f"All nodes are updated with MachineConfig {name}"
     words = "Pool is paused; will not update to" if paused else "All nodes are updating to"
     degraded, why = ("True", "1 nodes are reporting degraded status on sync") if node_error else ("False", "")
-    return [
-        conditions.Condition("Updated", "False" if updating else "True", "", done),
-        conditions.Condition(
-            "Updating", str(updating and not paused), "", f"{words} MachineConfig {name}" if updating else ""
-        ),
-        conditions.Condition("RenderDegraded", "False", "", ""),
-        conditions.Condition("NodeDegraded", degraded, why, node_error),
-        conditions.Condition("Degraded", degraded, "", node_error),
-    ]
+    moving = f"{words} MachineConfig {name}" if updating else ""
+    statuses = {"updated": not updating, "updating": updating and not paused, "degraded": degraded}
+    return conditions.stated("pool", done=done, moving=moving, why=why, error=node_error, **statuses)
 
 
 def counts_at_rest(machines_in_it: int) -> dict[str, int]:
@@ -190,16 +153,8 @@ def _pool(pool: str, topology: str, machines_in_it: int, *, paused: bool = False
 
 
 def controller_states(*, completed: bool = True) -> list[conditions.Condition]:
-    """Return the conditions of a ControllerConfig whose templates are rendered, or are being rendered.
-
-    machine-config-operator pkg/controller/template/status.go (release-4.21).
-    """
-    yes, no = ("True", "False") if completed else ("False", "True")
-    return [
-        conditions.Condition("TemplateControllerCompleted", yes, "", "sync completed" if completed else ""),
-        conditions.Condition("TemplateControllerRunning", no, "", "" if completed else "syncing"),
-        conditions.Condition("TemplateControllerFailing", "False", "", ""),
-    ]
+    """Return the conditions of a ControllerConfig whose templates are rendered, or are being rendered."""
+    return conditions.stated("templates rendered" if completed else "templates being rendered")
 
 
 def _worker(name: str, shape: Shape, pool: str = "worker") -> dict[str, Any]:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from . import kinds
+
 _WRITTEN = re.compile(r"(?<=\")(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?=(?:\.\d+)?Z\")")
 
 
@@ -73,11 +75,6 @@ def merged(
     return None if listed == present else listed
 
 
-def steady(name: str) -> list[Condition]:
-    """Return the four conditions of a ClusterOperator that has nothing to report."""
-    return [
-        Condition("Available", "True", message=f"{name} is available"),
-        Condition("Progressing", "False", message="All is well"),
-        Condition("Degraded", "False", message="All is well"),
-        Condition("Upgradeable", "True", message="All is well"),
-    ]
+def stated(*names: str, **words: object) -> list[Condition]:
+    """Return conditions of openshift.yaml by their names there, with these words filled in."""
+    return [Condition(*kinds.filled(row, **words)) for name in names for row in kinds.ACCOUNT["conditions"][name]]

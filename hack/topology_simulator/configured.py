@@ -50,13 +50,7 @@ def version(shape: Shape) -> dict[str, Any]:
     """Return ClusterVersion, installed long ago."""
     image = f"quay.io/openshift-release-dev/ocp-release@sha256:{machines.digest('release', shape.version)}"
     release = {"version": shape.version, "image": image}
-    wanted = [
-        conditions.Condition("Available", "True", "", f"Done applying {shape.version}"),
-        conditions.Condition("Failing", "False", "", ""),
-        conditions.Condition("Progressing", "False", "", f"Cluster version is {shape.version}"),
-        conditions.Condition("RetrievedUpdates", "False", "NoChannel", "No channel is configured"),
-        conditions.Condition("ReleaseAccepted", "True", "PayloadLoaded", "The payload is loaded"),
-    ]
+    wanted = conditions.stated("version at rest", version=shape.version)
     times = {"startedTime": conditions.now(INSTALLED_AGO + 1800), "completionTime": conditions.now(INSTALLED_AGO)}
     status = {
         "desired": release,
@@ -103,7 +97,7 @@ def _related(name: str) -> list[dict[str, str]]:
 
 def _operator(name: str, shape: Shape) -> dict[str, Any]:
     status = {
-        "conditions": conditions.written(conditions.steady(name), INSTALLED_AGO),
+        "conditions": conditions.written(conditions.stated("operator at rest", name=name), INSTALLED_AGO),
         "versions": [{"name": "operator", "version": shape.version}],
         "relatedObjects": _related(name),
         "extension": None,

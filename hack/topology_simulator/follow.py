@@ -110,26 +110,27 @@ async def _static_pods(pods: operands.StaticPods, api: client.Client, scene: _Sc
 
 
 async def _budget(pods: operands.StaticPods, api: client.Client, scene: _Scene) -> bool:
-    obj = await api.find(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
-    if scene.seen.single:
-        if obj is not None:
-            await api.delete(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
-        return False
-    wanted = operands.budget(pods, len(scene.masters))
-    obj = obj or await api.create(kinds.DISRUPTION_BUDGETS, wanted)
-    await _put_status(api, kinds.DISRUPTION_BUDGETS, obj, wanted["status"], minAvailable=wanted["spec"]["minAvailable"])
+    wanted = None if scene.seen.single else operands.budget(pods, len(scene.masters))
+    await _bring(api, kinds.DISRUPTION_BUDGETS, (pods.budget, pods.namespace), wanted)
     return False
 
 
 async def _workload(workload: operands.Workload, api: client.Client, scene: _Scene) -> bool:
-    obj, replicas = await api.find(workload.kind, workload.name, workload.namespace), scene.seen.wanted(workload)
-    if replicas is None:
+    replicas = scene.seen.wanted(workload)
+    wanted = None if replicas is None else operands.workload(workload, replicas)
+    return await _bring(api, workload.kind, (workload.name, workload.namespace), wanted)
+
+
+async def _bring(api: client.Client, kind: kinds.Kind, place: tuple[str, str], wanted: dict[str, Any] | None) -> bool:
+    """Let there be an object with the numbers of this spec and its status, or none; return whether it differed."""
+    obj = await api.find(kind, *place)
+    if wanted is None:
         if obj is not None:
-            await api.delete(workload.kind, workload.name, workload.namespace)
+            await api.delete(kind, *place)
         return obj is not None
-    obj = obj or await api.create(workload.kind, operands.workload(workload, replicas))
-    status = operands.workload_status(workload, 0, replicas, replicas)
-    return await _put_status(api, workload.kind, obj, status, replicas=replicas)
+    obj = obj or await api.create(kind, wanted)
+    numbers = {name: value for name, value in wanted["spec"].items() if isinstance(value, int)}
+    return await _put_status(api, kind, obj, wanted["status"], **numbers)
 
 
 async def _router(api: client.Client, scene: _Scene) -> bool:

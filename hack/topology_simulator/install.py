@@ -248,10 +248,10 @@ async def put_status(api: client.Client, kind: kinds.Kind, obj: dict[str, Any]) 
     if kind in _STATIC_PODS:
         # A node is listed before it has a revision: openshift/api operator/v1/types.go, rules of NodeStatus (master).
         listed = [{"nodeName": node["nodeName"]} for node in obj["status"].get("nodeStatuses") or []]
-        seen = await api.put_status(kind, {**obj, "status": {"nodeStatuses": listed}})
+        seen = await api.put(kind, {**obj, "status": {"nodeStatuses": listed}}, "status")
         obj = {**obj, "metadata": seen["metadata"]}
     # Not a patch: that would take a null for a field to be removed.
-    await api.put_status(kind, obj)
+    await api.put(kind, obj, "status")
 
 
 async def _wait_until_served(api: client.Client, crds: Sequence[dict[str, Any]]) -> None:

@@ -128,3 +128,15 @@ def named(name: str) -> Kind:
 
 ACCOUNT: dict[str, Any] = yaml.safe_load(pathlib.Path(__file__).with_name("openshift.yaml").read_text("utf-8"))
 """What OpenShift installs, as far as it is data."""
+
+
+def filled(part: Any, **words: object) -> Any:
+    """Return a part of the account with the words in braces filled in; one that stands alone keeps its type."""
+    if isinstance(part, dict):
+        return {key: filled(value, **words) for key, value in part.items()}
+    if isinstance(part, list):
+        return [filled(value, **words) for value in part]
+    if isinstance(part, str):
+        alone = part[1:-1] if part[:1] == "{" and part[-1:] == "}" else ""
+        return words[alone] if alone in words else part.format(**words)
+    return part

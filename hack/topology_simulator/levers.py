@@ -14,17 +14,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from . import client, cluster, kinds, machine_api, scenario
+from . import client, cluster, kinds, scenario
 from .actors import hub, kubelets
 
-_PREFIX = "topology-simulator/"
 _POLL_SECONDS = 0.2
 
 
 class _Place(NamedTuple):
     """Where the annotation of something broken is, and the step that repairs it."""
 
-    kind: kinds.Kind
+    kind: str
     key: str
     value: str
     repair: str
@@ -34,12 +33,8 @@ class _Place(NamedTuple):
 
 
 _PLACES = {
-    "down": _Place(kinds.NODES, kubelets.POWER, "off", "up"),
-    "stick_learner": _Place(kinds.NODES, f"{_PREFIX}disk", "slow", "heal_learner"),
-    "hold": _Place(kinds.CLUSTER_OPERATORS, f"{_PREFIX}reacts", "no", "release"),
-    "degrade_pool": _Place(kinds.MACHINE_CONFIG_POOLS, f"{_PREFIX}degraded", "yes", "mend_pool"),
-    "fail_host": _Place(kinds.BARE_METAL_HOSTS, f"{_PREFIX}controller", "silent", "mend_host", machine_api.NAMESPACE),
-    "start_upgrade": _Place(kinds.CLUSTER_VERSIONS, f"{_PREFIX}upgrade", "held", "end_upgrade", name="version"),
+    trouble.get("step", word): _Place(repair=trouble["ends"], **trouble["mark"])
+    for word, trouble in hub.TROUBLES.items()
 }
 REPAIRS = {place.repair for place in _PLACES.values()}
 """The steps that are left to a person."""
@@ -48,13 +43,12 @@ REPAIRS = {place.repair for place in _PLACES.values()}
 def command(word: str, value: Any) -> str | None:
     """Return the command that repairs what this step breaks, None for a step that breaks nothing."""
     if word == "pause_pool":
-        body = '{"spec":{"paused":false}}'
-        return shlex.join(["kubectl", "patch", "machineconfigpool", value, "--type", "merge", "-p", body])
+        return _merge("machineconfigpool", value, body='{"spec":{"paused":false}}')
     place = _PLACES.get(word)
     if place is None:
         return None
-    where = ["-n", place.namespace] if place.namespace else []
-    return shlex.join(["kubectl", *where, "annotate", place.kind.kind.lower(), place.name or value, f"{place.key}-"])
+    where, kind = ["-n", place.namespace] if place.namespace else [], kinds.named(place.kind).kind.lower()
+    return shlex.join(["kubectl", *where, "annotate", kind, place.name or value, f"{place.key}-"])
 
 
 @dataclass(slots=True)
@@ -88,13 +82,13 @@ class Levers:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _look(self, lever: _Lever) -> None:
-        place = lever.place
-        obj = await self._api.find(place.kind, lever.name, place.namespace)
+        place, kind = lever.place, kinds.named(lever.place.kind)
+        obj = await self._api.find(kind, lever.name, place.namespace)
         if obj is None:
             return
         if not lever.marked:
             change = {"metadata": {"annotations": {place.key: place.value}}}
-            await self._api.patch(place.kind, lever.name, change, place.namespace)
+            await self._api.patch(kind, lever.name, change, place.namespace)
             lever.marked = True
         elif place.key not in (obj["metadata"].get("annotations") or {}):
             self._actors.order(place.repair, lever.name)

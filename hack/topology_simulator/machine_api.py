@@ -23,50 +23,34 @@ HARDWARE = "inspect.metal3.io/hardwaredetails"
 """Annotation of a host that is not inspected: its hardware."""
 MACHINE_FINALIZER = "machine.machine.openshift.io"
 HOST_FINALIZER = "baremetalhost.metal3.io"
-_CLUSTER = "edge-7f4kd"
-_CLUSTER_LABEL = "machine.openshift.io/cluster-api-cluster"
-_TYPE = "machine.openshift.io/cluster-api-machine-type"
-_PROVIDER = "baremetal.cluster.k8s.io/v1alpha1"
-USER_DATA = {"name": "master-user-data-managed", "namespace": NAMESPACE}
-DEPLOY = {"method": "install_coreos"}
+_PROVIDED = kinds.ACCOUNT["machine"]["spec"]["providerSpec"]["value"]
+USER_DATA, DEPLOY = _PROVIDED["userData"], _PROVIDED["customDeploy"]
 
 
 def machine_name(node: str) -> str:
     """Return the name of the Machine that an installer makes for a node."""
-    return f"{_CLUSTER}-{node}"
+    return str(machine(node)["metadata"]["name"])
 
 
 def machine(node: str, *, role: str = "master", linked: bool = False, hooked: bool = False) -> dict[str, Any]:
     """Return a new Machine for a node; `linked` to the host of the same name, `hooked` by the etcd operator."""
-    obj = kinds.MACHINES.new(machine_name(node), NAMESPACE)
-    obj["metadata"]["labels"] = {_CLUSTER_LABEL: _CLUSTER, ROLE: role, _TYPE: role}
+    obj: dict[str, Any] = kinds.filled(kinds.ACCOUNT["machine"], node=node, role=role)
     if linked:
         obj["metadata"]["annotations"] = {HOST: f"{NAMESPACE}/{node}"}
-    value = {
-        "apiVersion": _PROVIDER,
-        "kind": "BareMetalMachineProviderSpec",
-        "customDeploy": dict(DEPLOY),
-        "userData": dict(USER_DATA),
-    }
-    hooks = {"preDrain": [dict(HOOK)]} if hooked else {}
-    return {**obj, "spec": {"lifecycleHooks": hooks, "providerSpec": {"value": value}}, "status": {}}
+    if hooked:
+        obj["spec"]["lifecycleHooks"] = {"preDrain": [dict(HOOK)]}
+    return obj
 
 
 def host(node: str, *, external: bool = False, consumer: bool = False) -> dict[str, Any]:
     """Return a new host; an `external` one runs already and its hardware is given, `consumer` is its Machine."""
-    obj = kinds.BARE_METAL_HOSTS.new(node, NAMESPACE)
-    number = machines.number_of(node)
-    spec: dict[str, Any] = {
-        "online": True,
-        "bmc": {"address": f"redfish://192.168.111.1/redfish/v1/Systems/{node}", "credentialsName": f"{node}-bmc"},
-        "bootMACAddress": f"52:54:00:00:00:{number % 256:02x}",
-    }
+    obj: dict[str, Any] = kinds.filled(kinds.ACCOUNT["host"], node=node, number=machines.number_of(node) % 256)
     if external:
-        spec["externallyProvisioned"] = True
+        obj["spec"]["externallyProvisioned"] = True
         obj["metadata"]["annotations"] = {HARDWARE: json.dumps(hardware(node), separators=(",", ":"))}
     if consumer:
-        spec["consumerRef"] = consumer_of(machine_name(node))
-    return {**obj, "spec": spec, "status": {}}
+        obj["spec"]["consumerRef"] = consumer_of(machine_name(node))
+    return obj
 
 
 def consumer_of(name: str) -> dict[str, str]:
@@ -78,8 +62,9 @@ def consumer_of(name: str) -> dict[str, str]:
 def hardware(node: str) -> dict[str, Any]:
     """Return what an inspection of a node's machine finds."""
     number = machines.number_of(node)
-    nic = {"name": "enp1s0", "mac": f"52:54:00:00:00:{number % 256:02x}", "ip": machines.address(number)}
-    return {"hostname": node, "nics": [nic], "ramMebibytes": 32 << 10}
+    words = {"node": node, "number": number % 256, "address": machines.address(number)}
+    details: dict[str, Any] = kinds.filled(kinds.ACCOUNT["hardware"], **words)
+    return details
 
 
 def addresses(obj: dict[str, Any] | None) -> list[dict[str, str]]:
@@ -92,14 +77,9 @@ def addresses(obj: dict[str, Any] | None) -> list[dict[str, str]]:
 
 def host_status(state: str, *, ident: str, powered_on: bool = True, error: str = "") -> dict[str, Any]:
     """Return the status of a host that is not inspected yet; `error` is what its management controller last said."""
-    status: dict[str, Any] = {
-        "provisioning": {"state": state, "ID": ident},
-        "poweredOn": powered_on,
-        "operationalStatus": "error" if error else "OK",
-        "errorMessage": error,
-        "errorCount": 1 if error else 0,
-        "provisioningFailCount": 0,
-    }
+    words = {"operational": "error" if error else "OK", "error": error, "errors": 1 if error else 0}
+    part = kinds.ACCOUNT["host_status"]
+    status = kinds.filled(part, state=state, ident=ident, powered_on=powered_on, **words)
     return {**status, "errorType": "power management error"} if error else status
 
 

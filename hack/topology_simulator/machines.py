@@ -36,62 +36,29 @@ def node(
     name: str, *, roles: tuple[str, ...], ready: bool, cpus: int = 8, memory_kib: int = 32 << 20
 ) -> dict[str, Any]:
     """Return the Node that a kubelet registers, with its status."""
-    labels = kinds.ACCOUNT["node_labels"] | {"kubernetes.io/hostname": name}
-    capacity = {"cpu": str(cpus), "memory": f"{memory_kib}Ki"} | kinds.ACCOUNT["node_capacity"]
-    reserved = {"cpu": f"{cpus * 1000 - 500}m", "memory": f"{memory_kib - (1152 << 10)}Ki"}
+    digests = {word: digest(word, name) for word in ("chassis", "machine", "system")}
+    left = {"left_cpus": cpus * 1000 - 500, "left_memory": memory_kib - (1152 << 10)}
+    sizes = {"address": address(number_of(name)), "cpus": cpus, "memory": memory_kib}
+    node: dict[str, Any] = kinds.filled(
+        kinds.ACCOUNT["node"], name=name, boot=boot_id(name, 0), **digests, **sizes, **left
+    )
+    node["metadata"]["labels"] |= {LABEL + role: "" for role in roles}
     beat = {"lastHeartbeatTime": conditions.now()}
     tags = [digest("image", name, number) for number in range(_IMAGES)]
-    where = address(number_of(name))
-    status = {
-        "addresses": [{"type": "InternalIP", "address": where}, {"type": "Hostname", "address": name}],
-        "capacity": capacity,
-        # A tenth of the disk is kept free by eviction, and a GiB is the system's.
-        "allocatable": capacity | reserved | {"ephemeral-storage": "113910777036"},
-        "conditions": [{**condition, **beat} for condition in conditions.written(states(ready=ready))],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-        "nodeInfo": kinds.ACCOUNT["node_info"]
-        | {
-            "bootID": boot_id(name, 0),
-            "machineID": digest("machine", name)[:32],
-            "systemUUID": digest("system", name)[:32],
-        },
-        "images": [
-            {
-                "names": [f"{_REGISTRY}@sha256:{tag}", f"{_REGISTRY}:<none>"],
-                "sizeBytes": 200_000_000 + int(tag[:6], 16) * 40,
-            }
-            for tag in tags
-        ],
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": labels | {LABEL + role: "" for role in roles},
-            "annotations": {
-                "k8s.ovn.org/node-primary-ifaddr": f'{{"ipv4":"{where}/24"}}',
-                "k8s.ovn.org/node-chassis-id": digest("chassis", name)[:36],
-                "volumes.kubernetes.io/controller-managed-attach-detach": "true",
-            },
-        },
-        "spec": {},
-        "status": status,
-    }
+    node["status"]["conditions"] = [{**condition, **beat} for condition in conditions.written(states(ready=ready))]
+    node["status"]["images"] = [
+        {
+            "names": [f"{_REGISTRY}@sha256:{tag}", f"{_REGISTRY}:<none>"],
+            "sizeBytes": 200_000_000 + int(tag[:6], 16) * 40,
+        }
+        for tag in tags
+    ]
+    return node
 
 
 def states(*, ready: bool) -> list[conditions.Condition]:
     """Return the conditions of a node."""
-    good = "kubelet has what it needs"
-    network = "container runtime network not ready: NetworkReady=false"
-    return [
-        conditions.Condition("MemoryPressure", "False", "KubeletHasSufficientMemory", good),
-        conditions.Condition("DiskPressure", "False", "KubeletHasNoDiskPressure", good),
-        conditions.Condition("PIDPressure", "False", "KubeletHasSufficientPID", good),
-        conditions.Condition("Ready", "True", "KubeletReady", "kubelet is posting ready status")
-        if ready
-        else conditions.Condition("Ready", "False", "KubeletNotReady", network),
-    ]
+    return conditions.stated("node", "node ready" if ready else "node not ready")
 
 
 def boot_id(name: str, boots: int) -> str:

@@ -148,13 +148,8 @@ def routers(topology: Mapping[str, Any]) -> int:
 
 def workload(operand: Workload, replicas: int) -> dict[str, Any]:
     """Return the object with its status, all of it ready."""
-    labels = {"app": operand.name}
-    container = {"name": operand.name, "image": _IMAGE + machines.digest("image of", operand.key)}
-    spec: dict[str, Any] = {
-        "replicas": replicas,
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-    }
+    words = {"name": operand.name, "image": _IMAGE + machines.digest("image of", operand.key)}
+    spec: dict[str, Any] = kinds.filled(kinds.ACCOUNT["workload"], replicas=replicas, **words)
     if operand.kind is kinds.STATEFUL_SETS:
         spec["serviceName"] = operand.name
     return operand.kind.new(
@@ -164,13 +159,8 @@ def workload(operand: Workload, replicas: int) -> dict[str, Any]:
 
 def workload_status(operand: Workload, generation: int, replicas: int, ready: int) -> dict[str, Any]:
     """Return what the controllers of Deployments and StatefulSets write."""
-    status = {
-        "observedGeneration": generation,
-        "replicas": replicas,
-        "updatedReplicas": replicas,
-        "readyReplicas": ready,
-        "availableReplicas": ready,
-    }
+    part = kinds.ACCOUNT["workload_status"]
+    status: dict[str, Any] = kinds.filled(part, generation=generation, replicas=replicas, ready=ready)
     return status if operand.kind is kinds.STATEFUL_SETS else {**status, "unavailableReplicas": replicas - ready}
 
 
@@ -188,16 +178,8 @@ def node_statuses(names: Iterable[str], revision: int) -> list[dict[str, Any]]:
 
 def budget(operand: StaticPods, masters: int) -> dict[str, Any]:
     """Return the PodDisruptionBudget of the guard pods."""
-    selector = {"matchLabels": {"app": "guard"}}
-    status = {
-        "observedGeneration": 1,
-        "currentHealthy": masters,
-        "desiredHealthy": masters - 1,
-        "disruptionsAllowed": 1,
-        "expectedPods": masters,
-    }
-    spec = {"minAvailable": masters - 1, "selector": selector}
-    return kinds.DISRUPTION_BUDGETS.new(operand.budget, operand.namespace, spec=spec, status=status)
+    parts = kinds.filled(kinds.ACCOUNT["budget"], masters=masters, needed=masters - 1)
+    return kinds.DISRUPTION_BUDGETS.new(operand.budget, operand.namespace, **parts)
 
 
 def optional(versions: Iterable[dict[str, Any]]) -> list[Reader]:
@@ -246,10 +228,5 @@ def lease_spec(holder: str, transitions: int, *, single: bool = True) -> dict[st
 
     The times are those of library-go pkg/config/leaderelection/leaderelection.go (93ac9206a).
     """
-    return {
-        "holderIdentity": holder,
-        "leaseDurationSeconds": 270 if single else 137,
-        "leaseTransitions": transitions,
-        "acquireTime": conditions.now_micro(),
-        "renewTime": conditions.now_micro(),
-    }
+    head = {"holderIdentity": holder, "leaseDurationSeconds": 270 if single else 137, "leaseTransitions": transitions}
+    return {**head, "acquireTime": conditions.now_micro(), "renewTime": conditions.now_micro()}

@@ -15,78 +15,46 @@ class Pace:
     """Seconds for everything that takes time; `scale` multiplies a scenario's own durations."""
 
     scale: float = 1.0
-    retry: float = 0.5
-    """Between two attempts of an actor whose request failed."""
-    boot: float = 2.5
-    """From a Node's creation to Ready."""
-    between_joins: float = 1.5
-    """From one node of a `join` to the next."""
-    reboot: float = 1.0
-    """How long a node is NotReady while its configuration is installed."""
-    heartbeat: float = 10.0
-    """Between two status updates of a node that has no news."""
-    etcd_start: float = 1.0
-    """From a Ready control-plane node to its etcd member, added as a learner."""
-    etcd_sync: float = 2.0
-    """From learner to voter."""
-    etcd_settle: float = 0.5
-    """From the last change of membership to Progressing=False."""
-    inertia: float = 120.0
-    """How long something must be wrong before the etcd ClusterOperator is Degraded."""
-    lease_renew: float = 10.0
-    """Between two renewals of the etcd operator's lease."""
-    label: float = 0.7
-    """From a Ready node to its worker label and its place in the pool."""
-    copy: float = 1.0
-    """From a write of Infrastructure to its copy in ControllerConfig. Measured: 3.3."""
-    operator_sync: float = 2.0
-    """Between two copies, at least: what is written meanwhile is copied as one. Measured: 7."""
-    templates: float = 0.4
-    """From a new ControllerConfig to TemplateControllerCompleted. Measured: 1.2."""
-    render: float = 1.5
-    """From templates of a new topology to pools that are pointed at new configurations. Measured: 5."""
-    pool_sync: float = 0.8
-    """From a change of a pool to its annotations, counts and conditions. Measured: 5."""
-    install: float = 0.7
-    """For a node to take a rendered configuration, besides its reboot."""
-    router: float = 2.0
-    """From a wanted router to an available one."""
+    retry: float = 0.5  # between two attempts of an actor whose request failed
+    boot: float = 2.5  # from a Node's creation to Ready
+    between_joins: float = 1.5  # from one node of a `join` to the next
+    reboot: float = 1.0  # how long a node is NotReady while its configuration is installed
+    heartbeat: float = 10.0  # between two status updates of a node that has no news
+    etcd_start: float = 1.0  # from a Ready control-plane node to its etcd member, added as a learner
+    etcd_sync: float = 2.0  # from learner to voter
+    etcd_settle: float = 0.5  # from the last change of membership to Progressing=False
+    inertia: float = 120.0  # how long something must be wrong before the etcd ClusterOperator is Degraded
+    lease_renew: float = 10.0  # between two renewals of the etcd operator's lease
+    label: float = 0.7  # from a Ready node to its worker label and its place in the pool
+    copy: float = 1.0  # from a write of Infrastructure to its copy in ControllerConfig. Measured: 3.3
+    operator_sync: float = 2.0  # between two copies, at least: what is written meanwhile is copied as one. Measured: 7
+    templates: float = 0.4  # from a new ControllerConfig to TemplateControllerCompleted. Measured: 1.2
+    render: float = 1.5  # from templates of a new topology to pools that are pointed at new configurations. Measured: 5
+    pool_sync: float = 0.8  # from a change of a pool to its annotations, counts and conditions. Measured: 5
+    install: float = 0.7  # for a node to take a rendered configuration, besides its reboot
+    router: float = 2.0  # from a wanted router to an available one
+    # From a change among ClusterOperators to the version operator's opinion of it, where no release is asked for.
     version_echo: float = 1.5
-    """From a change among ClusterOperators to the version operator's opinion of it, where no release is asked for."""
+    # Up to 4.22, at least, between two looks at ClusterOperators; its informers resync after one or two. Really: 120.
     version_throttle: float = 4.0
-    """Up to 4.22, between two looks at ClusterOperators, at least; its informers resync after one to two of it.
-    Really: 120."""
-    version_sync: float = 0.5
-    """Later than 4.22, between two looks. Really: 15."""
-    react: float = 1.0
-    """Until the first operator reacts to a new topology, and between one and the next."""
-    replica: float = 0.8
-    """From a wanted replica to a ready one."""
-    observe: float = 0.05
-    """From a change of the console's Deployment to the moment at which its controller has seen it."""
-    static_pod: float = 0.5
-    """To install a revision on one node."""
-    second_revision: float = 1.2
-    """From the first revision that a new topology makes to the second. Really: 36."""
+    version_sync: float = 0.5  # later than 4.22, between two looks. Really: 15
+    react: float = 1.0  # until the first operator reacts to a new topology, and between one and the next
+    replica: float = 0.8  # from a wanted replica to a ready one
+    observe: float = 0.05  # from a change of the console's Deployment to the moment at which its controller has seen it
+    static_pod: float = 0.5  # to install a revision on one node
+    second_revision: float = 1.2  # from the first revision that a new topology makes to the second. Really: 36
+    # From a node that became Ready to the next static pod of kube-apiserver that is installed. Really: 30.
     quiet_pods: float = 1.0
-    """From a node that became Ready to the next static pod of kube-apiserver that is installed. Really: 30."""
-    guard: float = 1.0
-    """From a topology of several nodes to the budgets of guard pods."""
-    native: float = 4.0
-    """How long the native controller takes from moving the topology to its end. Measured: 300."""
+    guard: float = 1.0  # from a topology of several nodes to the budgets of guard pods
+    native: float = 4.0  # how long the native controller takes from moving the topology to its end. Measured: 300
+    # How long it is away after its gate has changed, until the Lease of its last process has expired. Measured: 329.
     native_away: float = 4.0
-    """How long it is away after its gate has changed, until the Lease of its last process has expired.
-    Measured: 329."""
-    machine: float = 0.8
-    """From one phase of a Machine to the next."""
-    host: float = 1.0
-    """From one state of a bare-metal host to the next. Really: minutes."""
-    evicted: float = 1.0
-    """From the end of an evicted operator to its next start on another node."""
+    machine: float = 0.8  # from one phase of a Machine to the next
+    host: float = 1.0  # from one state of a bare-metal host to the next. Really: minutes
+    evicted: float = 1.0  # from the end of an evicted operator to its next start on another node
+    # How long the API server is away while etcd is restored from a backup, at least. Really: minutes.
     restored: float = 2.0
-    """How long the API server is away while etcd is restored from a backup, at least. Really: minutes."""
-    upgrade: float = 20.0
-    """How long an upgrade takes that nothing delays."""
+    upgrade: float = 20.0  # how long an upgrade takes that nothing delays
 
     def scaled(self, factor: float) -> Pace:
         """Return the same pace with every figure multiplied."""

@@ -22,18 +22,6 @@ Answered = Callable[[], Awaitable[list[probes.Answer]]]
 _LEFT_TO_A_PERSON = levers.REPAIRS | {"unpause_pool", "cancel", "stays"}
 """Repairs, and what would have to stay as it is while a person may repair it."""
 _END_SECONDS = 10.0
-_SENTENCES = {
-    "stick_learner": "the etcd member of {} will stay a learner",
-    "heal_learner": "the etcd member of {} can catch up again",
-    "fail_host": "the management controller of {} is silent",
-    "mend_host": "the management controller of {} answers again",
-    "end_upgrade": "the upgrade may finish",
-    "hold": "operator {} will not react to a new topology",
-    "release": "operator {} reacts again",
-    "degrade_pool": "machine config pool {} is degraded",
-    "mend_pool": "machine config pool {} is no longer degraded",
-}
-"""What is said on the screen beside an order to an actor."""
 _LEAST_POLL, _POLL = 0.02, 0.15
 
 
@@ -240,8 +228,8 @@ class Player:
 
     def _order(self, word: str, name: object) -> None:
         self._actors.order(word, str(name))
-        if word in _SENTENCES:
-            self._tell(_SENTENCES[word].format(name))
+        if sentence := hub.ORDERS[word][2]:
+            self._tell(sentence.format(name))
 
     def _running(self) -> operator_process.Operator:
         if self._operator is None:

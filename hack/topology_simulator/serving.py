@@ -1,13 +1,12 @@
 """What the operator's HTTPS needs from the cluster around it: a serving certificate, and a CA of clients.
 
-On OpenShift the service CA and kube-apiserver have them. Here `Serving` is the folder for `--serving-cert-dir`,
-`Scraper` what a client with a certificate needs, as the cluster's Prometheus does. A real kube-apiserver publishes its
-CA of clients itself; for the embedded one `publish` does.
+On OpenShift the service CA and kube-apiserver have them. Here `Serving` has the folder for `--serving-cert-dir`, and
+what a client with a certificate needs, as the cluster's Prometheus does. A real kube-apiserver publishes its CA of
+clients itself; for the embedded one `publish` does.
 """
 
 import pathlib
 import ssl
-from dataclasses import dataclass
 
 from . import client, kinds
 from .etcd import certificates
@@ -17,34 +16,6 @@ PROMETHEUS = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
 SERVER_NAME = "cluster-topology-operator.openshift-topology-operator.svc"
 """The name that the service CA certifies, which scrapers ask for."""
 _NAMESPACE, _CONFIG_MAP, _KEY = "kube-system", "extension-apiserver-authentication", "client-ca-file"
-
-
-@dataclass(frozen=True, slots=True)
-class Scraper:
-    """How to come in with a certificate: a folder with `tls.crt` and `tls.key`, and `ca.crt` of who serves."""
-
-    folder: pathlib.Path
-
-    @property
-    def authority(self) -> pathlib.Path:
-        """The CA that signed the serving certificate."""
-        return self.folder / certificates.CA_FILE
-
-    @property
-    def certificate(self) -> pathlib.Path:
-        """The client's certificate."""
-        return self.folder / certificates.CERTIFICATE_FILE
-
-    @property
-    def key(self) -> pathlib.Path:
-        """Its key."""
-        return self.folder / certificates.KEY_FILE
-
-    def tls(self) -> ssl.SSLContext:
-        """Return a client's context that verifies the server and shows this certificate."""
-        context = ssl.create_default_context(cafile=str(self.authority))
-        context.load_cert_chain(self.certificate, self.key)
-        return context
 
 
 class Serving:
@@ -66,10 +37,14 @@ class Serving:
         pair = self._services.member(SERVER_NAME, (*certificates.LOOPBACK, SERVER_NAME))
         certificates.write(self.certificates, self._services.certificate, pair)
 
-    def scraper(self, name: str = PROMETHEUS) -> Scraper:
-        """Return a client certificate of this name."""
+    def scraper(self, name: str = PROMETHEUS) -> pathlib.Path:
+        """Return a folder with a client certificate of this name, and the CA of who serves."""
         folder = self._folder / f"client-{name.replace(':', '-')}"
-        return Scraper(certificates.write(folder, self._services.certificate, self._clients.client(name)))
+        return certificates.write(folder, self._services.certificate, self._clients.client(name))
+
+    def tls(self, name: str = PROMETHEUS) -> ssl.SSLContext:
+        """Return a client's context that verifies the server and shows a certificate of this name."""
+        return certificates.tls(self.scraper(name))
 
 
 def authority() -> certificates.Authority:

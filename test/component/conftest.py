@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _FIGURE = "figure"
 _ON_REAL = "on_real"
 _SERVERS = ("embedded", "real")
+_SESSION = pytest.StashKey[real.Session]()
 
 
 def _servers(config: pytest.Config) -> tuple[str, ...]:
@@ -96,10 +97,20 @@ def real_binaries() -> None:
 
 
 @pytest.fixture(scope="session")
-def real_server(real_binaries: None) -> Iterator[real.Session]:
+def real_server(real_binaries: None, request: pytest.FixtureRequest) -> Iterator[real.Session]:
     """The real API server of this run."""
     with real.Session() as session:
+        request.config.stash[_SESSION] = session
         yield session
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the server of a worker that has come to tests without a group, which need none: it takes CPU at rest, too."""
+    session = item.config.stash.get(_SESSION, None)
+    grouped = getattr(item.config, "workerinput", {}).get("grouped")
+    if session and grouped and nextitem and scheduling.group(nextitem.nodeid) == nextitem.nodeid:
+        session.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -132,7 +132,7 @@ class Administrator:
 
 
 def objects(text: str) -> list[dict[str, Any]]:
-    return [one for one in yaml.safe_load_all(text) if one]
+    return [one for one in yaml.load_all(text, yaml.CSafeLoader) if one]
 
 
 def _arguments(printed: str, folder: pathlib.Path, certificates: pathlib.Path) -> list[str]:
@@ -175,7 +175,7 @@ async def running(
         *administrator.operator, *_arguments(printed, folder, served.certificates), *flags, log=log, cwd="/",
         env={"PATH": os.defpath, "PYTHONUNBUFFERED": "1", "POD_NAME": "operator", "POD_NAMESPACE": NAMESPACE},
     )  # fmt: skip
-    operator = process.Operator("operator", log, started, served.scraper().tls())
+    operator = process.Operator("operator", log, started, served.tls())
     try:
         await operator.ready(_SECONDS)
         await polling.until(

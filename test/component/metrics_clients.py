@@ -54,7 +54,7 @@ async def account(api: clients.Client, name: str, role: str = "") -> AsyncIterat
 
 def trusting(given: serving.Serving) -> ssl.SSLContext:
     """Return a context of somebody who trusts who serves, and has nothing to show."""
-    return ssl.create_default_context(cafile=str(given.scraper("nobody").authority))
+    return ssl.create_default_context(cafile=str(given.certificates / "ca.crt"))
 
 
 async def serving_tls(
@@ -64,7 +64,7 @@ async def serving_tls(
     operator = await start("operator-a", "--serving-cert-dir", str(given.certificates), *flags, wait=False)
     operator.tls = trusting(given)
     await operator.ready()
-    prometheus = given.scraper().tls()
+    prometheus = given.tls()
     asked = functools.partial(operator.ask, "/metrics", tls=prometheus)
     await polling.until("the client CA was read", asked, holds=process.lets_in)
     return operator

@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from test import polling
+from topology_controller import bindata
+from topology_controller.definitions import load
+from topology_controller.observe import catalog
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from test.component.world import World
 
-IDLE, OPEN, NOT_SERVED = 4, 41, 1
-"""Watches while nothing is requested, and while a request is open; and kinds that a cluster need not have (the
-lifecycle agent's), which are asked for once in a while."""
+_SERVED = {(kind.group, kind.plural) for kind in kinds.ALL}
+_WATCHED = [one.selection.resource for one in catalog.watched(load.load(bindata.root() / "transitions"))]
+UNSERVED = [one for one in _WATCHED if (one.group, one.plural) not in _SERVED]
+NOT_SERVED = len(UNSERVED)
+"""Kinds that a cluster need not have (the lifecycle agent's), which are asked for once in a while."""
+IDLE = 4
+OPEN = IDLE + len(_WATCHED) - NOT_SERVED
+"""Watches while nothing is requested, and while a request is open."""
 CONVERGING = OPEN + 1
 """And while the cluster follows: what somebody accepts is watched too."""
 NODES = 3

@@ -94,6 +94,8 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._loop.is_closed():
+            return
         try:
             self._wait(self.server.__aexit__(kind, error, trace), _STOP_SECONDS)
         finally:

@@ -33,7 +33,7 @@ async def _update(world: World) -> float:
     begun = {**version["status"]["history"][0], "state": "Partial", "version": "4.22.9", "completionTime": None}
     version["status"]["conditions"] = conditions.merged(version, [working])
     version["status"]["history"].insert(0, begun)
-    await world.api.put_status(kinds.CLUSTER_VERSIONS, version)
+    await world.api.put(kinds.CLUSTER_VERSIONS, version, "status")
     return time.time()
 
 

@@ -1,8 +1,8 @@
 """docs/growing.md and docs/machines.md: what they tell an administrator to type leads to two machines more.
 
-Commands of the hub go to a server with the kinds of a hub, which take anything; what stands there then is what would
-make nodes: agents that are approved, BareMetalHosts, replicas. What needs a machine, a file or a login is not run;
-`_TALK` lists it.
+Commands of the hub go to a server with the kinds of a hub, most of which take anything; what stands there then is what
+would make nodes: agents that are approved, BareMetalHosts, replicas. What needs a machine, a file or a login is not
+run; `_TALK` lists it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import pytest
 import yaml
 
 from test.component import definitions, documented, installing
-from topology_simulator import binaries, install, kinds, kubeconfig
 from topology_simulator import client as clients
-from topology_simulator.envtest import server
+from topology_simulator import install, kinds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from test.component import real
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _GROWING, _MACHINES = _DOCS / "growing.md", _DOCS / "machines.md"
@@ -33,7 +34,6 @@ _INSTALLER, _SITECONFIG = "agent-install.openshift.io", "siteconfig.open-cluster
 INFRA_ENVS = kinds.Kind(_INSTALLER, "infraenvs", "InfraEnv", namespaced=True, version="v1beta1")
 AGENTS = kinds.Kind(_INSTALLER, "agents", "Agent", namespaced=True, version="v1beta1")
 CLUSTERS = kinds.Kind(_SITECONFIG, "clusterinstances", "ClusterInstance", namespaced=True, version="v1alpha1")
-HOSTS = kinds.Kind("metal3.io", "baremetalhosts", "BareMetalHost", namespaced=True, version="v1alpha1")
 CONTROL_PLANES = kinds.Kind(
     "controlplane.cluster.x-k8s.io", "openshiftassistedcontrolplanes", "OpenshiftAssistedControlPlane",
     namespaced=True, version="v1alpha3",
@@ -84,16 +84,15 @@ class Administrator(installing.Administrator):
 
 
 @pytest.fixture
-async def administrator(real_binaries: None, tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
-    async with server.RealServer() as above:
-        access = above.kubeconfig()
-        async with clients.Client(kubeconfig.access(access), "hub") as api:
-            yield Administrator(tmp_path, access, api)
+async def administrator(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
+    await real_server.wipe()
+    async with clients.Client(real_server.access(), "hub") as api:
+        yield Administrator(tmp_path, real_server.server.kubeconfig(), api)
 
 
 async def test_agents_of_an_iso_hosts_of_a_hub_and_replicas_of_a_control_plane(administrator: Administrator) -> None:
     api = administrator.api
-    await administrator.define(SITE, INFRA_ENVS, AGENTS, CLUSTERS, HOSTS, CONTROL_PLANES)
+    await administrator.define(SITE, INFRA_ENVS, AGENTS, CLUSTERS, CONTROL_PLANES)
     # Agents register when a person has booted the machines; those that are approved with role master are installed.
     url = "https://hub.example.com/images/discovery.iso"
     await api.create(INFRA_ENVS, INFRA_ENVS.new(SITE, SITE, status={"isoDownloadURL": url}))
@@ -120,7 +119,7 @@ async def test_agents_of_an_iso_hosts_of_a_hub_and_replicas_of_a_control_plane(a
     ((_, printed), *_) = await administrator.type("## From a hub, with siteconfig")
     assert printed == "SNO"
     prefix = "bmac.agent-install.openshift.io/"
-    metas = [host["metadata"] for host in await api.list(HOSTS, SITE)]
+    metas = [host["metadata"] for host in await api.list(kinds.BARE_METAL_HOSTS, SITE)]
     assert {meta["labels"]["infraenvs.agent-install.openshift.io"] for meta in metas} == {SITE}
     named = [(meta["annotations"][prefix + "hostname"], meta["annotations"][prefix + "role"]) for meta in metas]
     assert named == [(name, "master") for name in NEW]
@@ -134,9 +133,6 @@ async def test_agents_of_an_iso_hosts_of_a_hub_and_replicas_of_a_control_plane(a
 
 async def test_the_machine_that_is_shown_is_one(administrator: Administrator) -> None:
     """OpenShift's own definition of Machine takes it, without an unknown field; a typing error would be refused."""
-    (file,) = (binaries.definitions() / "machine").rglob("*_machines-Default.crd.yaml")
-    await administrator.api.create(kinds.DEFINITIONS, yaml.safe_load(file.read_text()))
-    await administrator.define("openshift-machine-api", HOSTS)
     host, machine = manifests(_MACHINES)
     wrong = {**machine, "metadata": {**machine["metadata"], "name": "wrong"}, "spec": {"providerSpecs": {}}}
     for obj, code in ((host, 0), (machine, 0), (wrong, 1)):

@@ -130,26 +130,6 @@ async def test_what_is_lost_while_the_change_is_executed_is_a_problem_with_the_f
     assert (after[0].get("problem") or {}).get("reason") == "RedundancyLost", "the first write after the change says it"
 
 
-@pytest.mark.on_real
-async def test_a_node_without_room_is_not_eligible_and_a_problem_after_the_change(world: World) -> None:
-    well = (await world.api.get(kinds.NODES, "master-2"))["status"]["allocatable"]
-    full = {"allocatable": {**well, "ephemeral-storage": "4Gi"}}
-    lacks = "master-2 (has 4096 of 8192 MiB allocatable ephemeral-storage: enlarge its disk)"
-
-    async def fill(_: object = None) -> None:
-        await world.api.patch_status(kinds.NODES, "master-2", full)
-
-    await fill()
-    await world.idle_operator()
-    await world.ask_for()
-    assert f"Not eligible: {lacks}. Look at" in (await world.until_check("ControlPlaneNodes", "Unmet"))["message"]
-    assert await world.moves() == []
-    world.server.before(backend.is_change, fill)
-    await world.api.patch_status(kinds.NODES, "master-2", {"allocatable": well})
-    await world.until_phase("Converging")
-    assert lacks in (await world.until_condition("Degraded", "True", "RedundancyLost"))["message"]
-
-
 async def test_a_lease_that_is_about_to_run_out_allows_no_change(world: World) -> None:
     operator = await admitting_without_echo(world)
     fault = world.server.fault("status", code=503, verb="update", resource="leases", name=cluster.OWN_LEASE)

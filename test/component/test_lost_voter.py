@@ -13,7 +13,7 @@ from test import polling
 from test.component import backend, cluster, process
 from topology_simulator import cluster as simulated
 from topology_simulator import kinds
-from topology_simulator.envtest import second as members
+from topology_simulator.envtest import server as members
 
 if TYPE_CHECKING:
     from test.component import real

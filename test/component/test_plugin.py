@@ -327,5 +327,6 @@ async def test_who_may_not_act_as_another_and_whose_authority_is_unknown_is_told
     command = plugin.Plugin(tmp_path, access)
     refused = await command.run("status")
     assert (refused.code, refused.reason.startswith("the certificate of https://")) == (plugin.FAILED, True)
+    assert "Cannot connect" not in refused.reason, "the words of a library"
     heard = await command.run("status", "--insecure-skip-tls-verify")
     assert "certificate" not in heard.complaint, heard.complaint

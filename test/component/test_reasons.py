@@ -55,7 +55,7 @@ async def write_typed(world: World) -> None:
         found = await world.infrastructure()
         found["status"].pop("topologyTransition")
         try:
-            await world.api.put_status(kinds.INFRASTRUCTURES, found)
+            await world.api.put(kinds.INFRASTRUCTURES, found, "status")
         except clients.ApiError as error:
             if error.code != 409:
                 raise

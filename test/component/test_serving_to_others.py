@@ -59,14 +59,14 @@ async def test_who_may_scrape_by_token_and_by_certificate(
         assert not reviews(log.read()), "remembered"
 
     for _ in range(3):
-        assert (await operator.ask("/metrics", tls=given.scraper().tls()))[0] == 200
+        assert (await operator.ask("/metrics", tls=given.tls()))[0] == 200
     assert not reviews(log.read()), "nobody is asked about the certificate of Prometheus"
     # The Kubernetes API has the same opinion of another certificate of its CA, which it is asked about.
-    assert (await operator.ask("/metrics", tls=given.scraper("stranger").tls()))[0] == 403
+    assert (await operator.ask("/metrics", tls=given.tls("stranger")))[0] == 403
     assert reviews(log.read()) == 1
 
-    foreign = serving.Serving(tmp_path / "strangers", serving.authority()).scraper().tls()
-    foreign.load_verify_locations(given.scraper().authority)
+    foreign = serving.Serving(tmp_path / "strangers", serving.authority()).tls()
+    foreign.load_verify_locations(given.certificates / "ca.crt")
     for path in ("/metrics", "/healthz"):
         with pytest.raises(aiohttp.ClientError):
             await operator.ask(path, tls=foreign)

@@ -243,12 +243,12 @@ class World:
         return next((one for one in checks if (one["stage"], one["name"]) == (stage, name)), {})
 
     async def until_check(
-        self, name: str, *statuses: str, stage: str = "Preflight", seconds: float = 10.0
+        self, name: str, *statuses: str, stage: str = "Preflight", seconds: float = 10.0, words: tuple[str, ...] = ()
     ) -> dict[str, Any]:
-        """Wait until a check has one of these statuses and return it."""
+        """Wait until a check has one of these statuses, and these words in its message, and return it."""
         return await self.asked_until(
-            f"check {name} is {' or '.join(statuses)}", lambda: self.check(name, stage), seconds,
-            holds=lambda found: found.get("status") in statuses,
+            f"check {name} is {' or '.join(statuses)} {words}", lambda: self.check(name, stage), seconds,
+            holds=lambda found: found.get("status") in statuses and all(word in found["message"] for word in words),
         )  # fmt: skip
 
     async def events(self) -> list[dict[str, Any]]:

@@ -93,10 +93,12 @@ async def _opened(crds: Iterable[Raw]) -> AsyncIterator[client.Client]:
     async with server.RealServer() as api_server, engines.Engines() as running:
         access = kubeconfig.access(api_server.kubeconfig())
         async with client.Client(access, "test-engines", strict=True) as api:
-            await install.define(api, engines.definitions(engines.SPOKE_DEFINITIONS))
+            await install.define(api, engines.definitions())
             await install.define(api, list(crds))
             await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(engines.POLICY_NAMESPACE))
-            await running.policies("spoke", running.kubeconfig("policy", api_server.kubeconfig()))
+            await running.run(
+                engines.POLICIES, cluster="spoke", site=running.kubeconfig("policy", api_server.kubeconfig())
+            )
             yield api
 
 
@@ -141,7 +143,7 @@ async def _stored(api: client.Client, infrastructure: Raw) -> str:
     record = status.get("topologyTransition") or {}
     if "observedGeneration" in record:
         record["observedGeneration"] += created["metadata"]["generation"] - behind
-    updated = await api.put_status(kinds.INFRASTRUCTURES, {**created, "status": status})
+    updated = await api.put(kinds.INFRASTRUCTURES, {**created, "status": status}, "status")
     return str(updated["metadata"]["resourceVersion"])
 
 

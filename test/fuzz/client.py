@@ -245,18 +245,14 @@ class Client:
 
     async def list(
         self,
-        kind: resource.Resource,
-        *,
+        selection: resource.Selection,
         reduce: Callable[[Raw], Any] = lambda raw: raw,
+        *,
         retry: bool = True,
         **options: Any,
     ) -> clients.Listing[Any]:
         """Read a list; what a watch begins with is a list without retries, and without an end before its end."""
-        name = (options.get("field_selector") or "").partition("metadata.name=")[2] or None
-        partial = bool(options.get("metadata_only", False))
-        selection = resource.Selection(
-            kind, options.get("namespace"), name, options.get("label_selector"), metadata_only=partial
-        )
+        kind, name, partial = selection.resource, selection.name, selection.metadata_only
         asked = (self._loop.time(), dict(self.view))
         if retry:
             found = await self._pass(Sort.READ, kind, name, "list", lambda: self._select(selection))

@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ENOUGH = 100
+ENOUGH = 60
 """So many examples are needed to judge by; usually more than half are moved and two in five completed by themselves."""
 _LEAST = {"admitted": 0.2, "changed": 0.2, "converged": 0.08}
 

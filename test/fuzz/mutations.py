@@ -327,7 +327,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a pause is not heard",
-        _instead(admission, "_hold", lambda *_: ""),
+        _instead(admission, "_held", lambda *_: ""),
         (Promise.STOOD_DOWN,),
         _ONWARD,
         "it is paused",

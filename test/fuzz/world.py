@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BEGINNING = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 BINDATA = pathlib.Path(__file__).parents[2] / "bindata"
 TRANSITIONS = load.load(BINDATA / "transitions")
-_CRD = yaml.safe_load((BINDATA / "crd" / "infrastructures.yaml").read_text(encoding="utf-8"))
+_CRD = yaml.load((BINDATA / "crd" / "infrastructures.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 NAMESPACE = "openshift-topology-operator"
 NODES = catalog.NODES.label

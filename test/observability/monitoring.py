@@ -18,12 +18,9 @@ import copy
 import pathlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
-
-if TYPE_CHECKING:
-    from topology_simulator import serving
 
 FOLDER = pathlib.Path(__file__).parents[2] / "bindata" / "monitoring"
 NAMESPACE = "openshift-topology-operator"
@@ -92,7 +89,7 @@ def target_labels() -> dict[str, str]:
     }
 
 
-def scrape_job(monitor: dict[str, Any], scraper: serving.Scraper, address: str) -> dict[str, Any]:
+def scrape_job(monitor: dict[str, Any], scraper: pathlib.Path, address: str) -> dict[str, Any]:
     """Translate the ServiceMonitor, for one pod at HOST:PORT; certificates are the scraper's."""
     endpoints = monitor["spec"]["endpoints"]
     assert len(endpoints) == 1, f"one endpoint wanted, found {endpoints}"
@@ -105,9 +102,9 @@ def scrape_job(monitor: dict[str, Any], scraper: serving.Scraper, address: str) 
         "scheme": endpoint["scheme"],
         "metrics_path": endpoint["path"],
         "tls_config": {
-            "ca_file": str(scraper.authority),
-            "cert_file": str(scraper.certificate),
-            "key_file": str(scraper.key),
+            "ca_file": str(scraper / "ca.crt"),
+            "cert_file": str(scraper / "tls.crt"),
+            "key_file": str(scraper / "tls.key"),
             "server_name": tls["serverName"],
         },
         "relabel_configs": [_snake(one) for one in endpoint.get("relabelings") or []],

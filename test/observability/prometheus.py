@@ -23,7 +23,6 @@ from topology_simulator.etcd import keeping
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from topology_simulator import serving
 
 VERSION_OPERATOR = "cluster-version-operator"
 INSTALL = "run hack/observability/install"
@@ -41,7 +40,7 @@ class Prometheus(asking.Api):
 
     def cpu_seconds(self) -> float:
         """What it has taken of the processors so far: whatever else the machine does plays no part."""
-        stat = pathlib.Path(f"/proc/{self._kept.pid(_NAME)}/stat").read_text().rpartition(")")[2].split()
+        stat = pathlib.Path(f"/proc/{self._kept.pids[_NAME]}/stat").read_text().rpartition(")")[2].split()
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def last_words(self) -> str:
@@ -59,7 +58,7 @@ def binary() -> str:
 
 @contextlib.asynccontextmanager
 async def running(
-    folder: pathlib.Path, scraper: serving.Scraper, operator: str, version_operator: str
+    folder: pathlib.Path, scraper: pathlib.Path, operator: str, version_operator: str
 ) -> AsyncIterator[Prometheus]:
     """Start one that scrapes an operator and the version operator, HOST:PORT each; `folder` has its configuration."""
     path = binary()
@@ -107,10 +106,10 @@ async def _started(
 
 async def _ready(kept: keeping.Keeping, api: asking.Api) -> bool:
     async def ready_or_gone() -> bool:
-        return kept.pid(_NAME) is None or await api.ready()
+        return _NAME not in kept.pids or await api.ready()
 
     await polling.until("Prometheus is ready", ready_or_gone, READY_SECONDS)
-    return kept.pid(_NAME) is not None
+    return _NAME in kept.pids
 
 
 def _command(path: str, configuration: pathlib.Path, data: pathlib.Path, port: int) -> list[str]:

@@ -8,7 +8,7 @@ that the hub cannot reach is counted as such, whatever it said last. `count` is 
 from __future__ import annotations
 
 import collections
-import functools
+import dataclasses
 import sys
 import types
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from topology_api.served import mapping
 from topology_api.vocabulary import CheckName
 from topology_controller import terminal
 from topology_controller.kube import errors as kube
-from topology_controller.kube.resource import Resource
+from topology_controller.kube.resource import Resource, Selection
 from topology_deploy.fleet.meaning import STATE_CONDITION, SURVEY, State
 from topology_deploy.fleet.plan import CANARY_WAVE
 
@@ -66,16 +66,17 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
     """Print what the survey says."""
     client, survey = connection.client, f"{options.namespace}.{SURVEY}"
     selector = f"{REPLICA_SET} in ({survey},{options.namespace}.{options.name})"
-    read = functools.partial(client.list, WORKS, reduce=lambda raw: _work(raw, survey), label_selector=selector)
+    works = Selection(WORKS, label_selector=selector, page=500)
+    shortest = dataclasses.replace(works, page=1)
     try:
-        await cluster.reached(client, lambda seconds: read(page=1, enough=bool, timeout=seconds))
-        listed = await read()
+        await cluster.reached(client, lambda seconds: client.list(shortest, bool, enough=bool, timeout=seconds))
+        listed = await client.list(works, lambda raw: _work(raw, survey))
     except kube.NotFound as error:
         raise errors.PluginError(f"{connection.server} does not serve {WORKS.label}: this is no hub") from error
     except kube.KubeError as error:
         raise cluster.explained(connection, error) from error
     try:
-        reached = await client.list(CLUSTERS, reduce=lambda raw: _reached(raw, options.wave_label))
+        reached = await client.list(Selection(CLUSTERS, page=500), lambda raw: _reached(raw, options.wave_label))
         unreached = frozenset(name for name, answers_, _ in reached.items if not answers_)
         waves = {name: wave for name, _, wave in reached.items if wave is not None}
         unknown = ""

@@ -31,9 +31,9 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     """Print the plan of TARGET, of a manifest, or of everything that starts here."""
     if options.target is None and options.filename is None:
         snapshot = await cluster.overview(connection, transitions)
-        ways, verdict = overview(snapshot, transitions)
+        ways = overview(snapshot, transitions)
         show(options, ways, add_overview)
-        return verdict.exit_code
+        return simulate.exit_code(ways["verdict"])
     snapshot = await cluster.everything(connection, transitions)
     if options.filename is None:
         plan, judgement = target(snapshot, transitions, options.target)
@@ -44,7 +44,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     if options.probe:
         await probe.run(plan, connection, snapshot.known)
     show(options, plan, add_plan)
-    return judgement.verdict.exit_code
+    return simulate.exit_code(judgement.verdict)
 
 
 def manifest(
@@ -68,8 +68,8 @@ def target(
     if any(fact["right"] for fact in snapshot.unread):
         judgement = simulate.by_record(judgement, snapshot.record, wanted, transitions)
     unknown = judgement.leads and snapshot.collected and snapshot.unread
-    if unknown and judgement.verdict is simulate.Verdict.BLOCKED and all(result.met for result in judgement.results):
-        judgement = dataclasses.replace(judgement, verdict=simulate.Verdict.CANNOT_TELL)
+    if unknown and judgement.verdict == "Blocked" and all(result.met for result in judgement.results):
+        judgement = dataclasses.replace(judgement, verdict="CannotTell")
     return _plan(snapshot, transitions, wanted, judgement), judgement
 
 
@@ -83,7 +83,7 @@ def _plan(
     plan: answers.Plan = {
         **sections.judged(snapshot, "TopologyPlan"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "target": wanted,
-        "verdict": judgement.verdict.value,
+        "verdict": judgement.verdict,
         "message": judgement.message,
         "transition": None,
         "checks": checks,
@@ -123,34 +123,36 @@ def _plan(
     return plan
 
 
-def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[answers.Overview, simulate.Verdict]:
+def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> answers.Overview:
     """What can be requested from here. What the caller may not read is judged as the operator has recorded it."""
     record = snapshot.record
     forbidden = any(fact["right"] for fact in snapshot.unread)
     recorded = {item.name: item for item in record.available} if record is not None and forbidden else {}
     ways, message = simulate.ways(snapshot.known, transitions, snapshot.now, recorded)
     # Possible if one is, not known if one may be, else blocked if one is.
-    verdicts, order = {way["verdict"] for way in ways}, ("Possible", "CannotTell", "Blocked")
-    verdict = simulate.Verdict(next((word for word in order if word in verdicts), "Unsupported"))
+    order: tuple[answers.Verdict, ...] = ("Possible", "CannotTell", "Blocked")
+    verdict: answers.Verdict = next(
+        (word for word in order if any(way["verdict"] == word for way in ways)), "Unsupported"
+    )
     possible = sorted({way["name"] for way in ways if way["verdict"] == "Possible"})
     if snapshot.phase == Phase.CONVERGING and not ways:
-        verdict = simulate.Verdict.UNDER_WAY
+        verdict = "UnderWay"
         message = "The topology has changed, and the cluster follows: see oc topology status"
     elif not ways and simulate.is_settled(snapshot.known, transitions):
-        verdict, message = simulate.Verdict.NOTHING_TO_DO, f"The cluster has its topology. {message}"
+        verdict, message = "NothingToDo", f"The cluster has its topology. {message}"
     elif not message and possible:
         message = f"Possible now: {', '.join(possible)}"
-    elif verdict is simulate.Verdict.CANNOT_TELL:
+    elif verdict == "CannotTell":
         message = "Cannot tell whether a transition is possible: what decides that could not be read"
     answer: answers.Overview = {
         **sections.judged(snapshot, "TopologyPlanList"),  # type: ignore[typeddict-item] # it has no key that may be left out
-        "verdict": verdict.value,
+        "verdict": verdict,
         "message": message or "No transition is possible now; see below what blocks each of them",
         "transitions": ways,
         "unread": list(snapshot.unread),
     }
     disruption.add_hosted(answer, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
-    return answer, verdict
+    return answer
 
 
 def _checks(results: Iterable[CheckResult]) -> list[answers.Check]:

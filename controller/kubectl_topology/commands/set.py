@@ -21,7 +21,7 @@ from . import accept, plan, show, wait
 if TYPE_CHECKING:
     from topology_controller.definitions import load
 
-_UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
+_UNMET = frozenset({"Blocked", "CannotTell"})
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
@@ -110,7 +110,7 @@ def judged(
     runs = operator["state"] not in sections.ABSENT
     here, version = snapshot.infrastructure.desired, snapshot.infrastructure.resource_version
     result, message, code = _result(here, asked, judgement, waits=waits, runs=runs)
-    acts = judgement.verdict not in {simulate.Verdict.UNSUPPORTED, simulate.Verdict.FULFILLED} and result != "Refused"
+    acts = judgement.verdict not in {"Unsupported", "Fulfilled"} and result != "Refused"
     warnings = [operator["message"]] if operator["state"] != "Running" else []
     lone = (item for item in planned["expected"] if item["name"] == disruption.LONE_ROUTER)
     warnings += [f"{item['message']}: {item['command']}" for item in lone]
@@ -135,17 +135,17 @@ def _result(
     desired: str | None, asked: argparse.Namespace, judgement: simulate.Judgement, *, waits: bool, runs: bool
 ) -> tuple[answers.Result, str, errors.ExitCode]:
     verdict, message, target = judgement.verdict, judgement.message, asked.target
-    if verdict is simulate.Verdict.UNSUPPORTED:
+    if verdict == "Unsupported":
         return "Refused", message, errors.ExitCode.UNSUPPORTED
     if verdict in _UNMET and not waits:
-        return "Refused", message, verdict.exit_code
+        return "Refused", message, simulate.exit_code(verdict)
     if desired == target:
         return "Unchanged", f"The request {target} stands already. {message}", errors.ExitCode.DONE
-    if verdict is simulate.Verdict.FULFILLED and desired is None:
+    if verdict == "Fulfilled" and desired is None:
         return "Unchanged", f"There is nothing to request. {message}", errors.ExitCode.DONE
     if verdict in _UNMET and not asked.allow_pending:
-        return "Refused", message, verdict.exit_code
-    if verdict is simulate.Verdict.FULFILLED:
+        return "Refused", message, simulate.exit_code(verdict)
+    if verdict == "Fulfilled":
         return "WouldWrite", f"{message}: this cancels the request {desired}", errors.ExitCode.DONE
     if not runs and not asked.allow_pending:
         # It would lie there, and act whenever an operator is installed or started.
@@ -175,13 +175,13 @@ def _next(
     if not asked.confirm and result == "WouldWrite":
         confirm += " --allow-pending" if asked.allow_pending else ""
         return [simulate.item("Confirm", "Make the request", confirm)]
-    if verdict is simulate.Verdict.FULFILLED:
+    if verdict == "Fulfilled":
         return [simulate.item("Status", "How it stands", "oc topology status")]
     following = [
         simulate.item("Wait", "Wait until it is completed", "oc topology wait"),
         simulate.item("Status", "How far it is, and what it waits for", "oc topology status"),
     ]
-    if verdict is simulate.Verdict.UNDER_WAY:
+    if verdict == "UnderWay":
         return following
     if verdict in _UNMET:
         waits_for = f"waits{', once it runs,' if absent else ''} until all checks pass, then continues automatically"

@@ -58,7 +58,9 @@ def advise(
 
 
 def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix) -> Advisory | None:
-    """An explicit number of routers wins over the topology (cluster-ingress-operator pkg/operator/operator.go)."""
+    """An explicit number of routers wins over the topology, and a cluster that began as a single node has one."""
+    # The ingress operator writes it when it makes the default controller: cluster-ingress-operator
+    # pkg/operator/operator.go (release-4.20 to 4.22).
     group = matrix.group(CheckName.ROUTER_REPLICAS)
     if group is None:
         return None
@@ -263,24 +265,22 @@ def _single_node_settings(
     """What people set where there is one node (`bindata/single-node-settings.yaml`), in each object that has it."""
     if target.control_plane == Topology.SINGLE_REPLICA:
         return None
-    remaining = []
+    named, commands = [], []
     for setting in matrix.single_node_settings:
-        fact = known.operand(setting.key)
-        settings = fact if isinstance(fact, tuple) else (fact,)
-        present = [item for item in settings if isinstance(item, facts.SingleNodeSetting) and item.present]
-        remaining += [(setting, item) for item in present]
-    if not remaining:
+        fact = known.operands.get(setting.key)
+        for item in fact if isinstance(fact, tuple) else (fact,):
+            if isinstance(item, facts.SingleNodeSetting) and item.present:
+                place = "/".join(filter(None, (item.namespace, item.name)))
+                named.append(f"{setting.field} of {setting.kind} {place}: {setting.matters}")
+                commands.append(setting.command(item.name, item.namespace))
+    if not named:
         return None
-    named = "; ".join(
-        f"{setting.field} of {setting.kind} {'/'.join(filter(None, (item.namespace, item.name)))}: {setting.matters}"
-        for setting, item in remaining
-    )
     when = "are still there" if changed is not None else "are there. Set them back after the change, and not before"
     return result.advisory(
         AdvisoryName.SINGLE_NODE_SETTINGS,
-        f"Settings that are right for one node only {when}. No operator sets them back. {named}. Where a policy or a "
-        "Git repository writes them, change it there",
-        _one_after_the_other([setting.command(item.name, item.namespace) for setting, item in remaining]),
+        f"Settings that are right for one node only {when}. No operator sets them back. {'; '.join(named)}. Where a "
+        "policy or a Git repository writes them, change it there",
+        _one_after_the_other(commands),
     )
 
 

@@ -71,12 +71,12 @@ def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved
             return version
         if version.lacks(group.capability):
             return f"capability {group.capability} is not enabled on this cluster"
-    managed = _configuration(known, group)
+    if group.managed_by is None:
+        return None
+    managed = _read(known, group.managed_by.key, facts.Managed)
     if isinstance(managed, facts.Unobserved):
         # Without a configuration of its own the operator decides by itself: the operands show it.
         return None if managed.missing else managed
-    if managed is None or group.managed_by is None:
-        return None
     # Where topology implies no number, one that an administrator scales has nothing to follow.
     scaled = all(operand.replicas == "perConfiguration" for operand in group.operands)
     if managed.state == "Removed" or (managed.state == "Unmanaged" and scaled):
@@ -177,9 +177,9 @@ def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Op
     """A Deployment, StatefulSet or IngressController has the replicas that the target implies."""
     # It lacks something of its operator until that has asked enough of it, unless an administrator has fixed it.
     count, known, key = _implied(context, group, operand), context.facts, operand.key
-    workload: facts.Fact[facts.IngressController | facts.Workload] = _read(known, key, facts.IngressController)
-    if operand.kind != "IngressController":
-        workload = _read(known, key, facts.Workload)
+    routers = operand.kind == "IngressController"
+    kind: type[facts.IngressController | facts.Workload] = facts.IngressController if routers else facts.Workload
+    workload = _read(known, key, kind)
     if isinstance(count, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(count), lacks=count)
     replicas = "replica" if count == 1 else "replicas"

@@ -1,8 +1,9 @@
 """Before the change: what could be requested, Pending, Admitting, and the decision to change the topology.
 
 All preflight checks must be met by what is watched, then ClusterVersion must echo our upgrade block, then everything
-must be met again by what was read live. Any doubt leads back to Pending. `phases` calls `preflight` when a definition
-matches the request; `convergence` takes over once the topology has changed.
+must be met again by what was read live, while the live Infrastructure carries an attempt that this very leader has
+recorded. Any doubt leads back to Pending. `phases` calls `preflight` when a definition matches the request;
+`convergence` takes over once the topology has changed.
 """
 
 from __future__ import annotations
@@ -44,15 +45,14 @@ def available(
     for definition in transitions.starting_at(records.pair(infrastructure)):
         if infrastructure.platform in definition.platforms:
             results = catalog.ask(Stage.PREFLIGHT, definition, known, now)
-            met = {result.status for result in results} == {CheckStatus.MET}
-            items.append(_verdict(definition, results, now, available=met))
+            failing = [result for result in results if result.status is not CheckStatus.MET]
+            items.append(_verdict(definition, failing, now, available=not failing))
     return tuple(items)
 
 
 def _verdict(
-    definition: model.Definition, results: Iterable[CheckResult], now: datetime, *, available: bool
+    definition: model.Definition, failing: Iterable[CheckResult], now: datetime, *, available: bool
 ) -> AvailableTransition:
-    failing = [result for result in results if not result.met]
     return AvailableTransition(
         name=definition.name,
         target=definition.target.pair,
@@ -72,7 +72,7 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
         results = (*results, echo if not echo.met else dataclasses.replace(echo, status=CheckStatus.UNMET))
     failing = [result for result in results if result.status is not CheckStatus.MET]
     measured = None if failing else baseline.capture(context, definition)
-    held = _hold(context) or ("" if measured is None else _kept_back(context, measured))
+    held = _held(context, measured)
     if not failing and _holding(context) and previous is not None and previous.phase is Phase.PENDING:
         return _as_read_live(context, previous, definition, held, block)
     ready = not failing and not held
@@ -83,25 +83,19 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     kept = measured if ready and isinstance(measured, Baseline) else None
     if kept is not None and previous is not None and previous.attempt == attempt:
         kept = previous.baseline or kept
-    record = TopologyTransition(
-        phase=phase,
+    record = records.entered(
+        context,
+        phase,
         name=definition.name,
         source=records.pair(context.infrastructure),
         target=target,
         attempt=attempt,
         requested_time=records.requested(context, target),
-        phase_transition_time=records.phase_time(previous, phase, now),
-        observed_generation=context.infrastructure.generation,
         checks=records.checks(previous, Stage.PREFLIGHT, results, now),
         progress=records.progress(results),
-        available=tuple(
-            _verdict(definition, results, now, available=ready) if item.name == definition.name else item
-            for item in records.available(context)
-        ),
         baseline=kept,
         # What the attempt before went without is history from here on: a new one waits for everything.
         accepted=() if ready or previous is None else previous.accepted,
-        last_transition=records.last(context),
     )
     settling = baseline.settling(context, definition) if ready else {}
     unobserved = baseline.unobserved(context, definition) if ready else ()
@@ -113,7 +107,9 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     note = assessment.within(note, drained, least=[drained])
     unreadable = assessment.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     advisories, problem = records.advised(context, record), assessment.before_change(context, record, unreadable, note)
-    record = records.updated(record, advisories=advisories, problem=problem)
+    verdict = _verdict(definition, failing, now, available=ready)
+    verdicts = tuple([verdict if item.name == definition.name else item for item in record.available])
+    record = records.updated(record, advisories=advisories, problem=problem, available=verdicts)
     decision = Decision(
         phase,
         record,
@@ -184,9 +180,11 @@ def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     return sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), assessment.danger(known))
 
 
-def _hold(context: Context) -> str:
-    """Why no transition may begin although the checks may be met; empty when nothing keeps it."""
-    own = context.known.own_operator
+def _held(context: Context, measured: Baseline | tuple[facts.Unobserved, ...] | None) -> str:
+    """Why no transition begins although the checks may be met; empty when nothing keeps it. `measured`: they are."""
+    # Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What
+    # a watch in trouble said last may be old; the live reads cover only what preflight asks.
+    fell_back, own = context.leader.fell_back, context.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
         return f"Paused: no transition begins. {assessment.PAUSED}"
     if context.leader.misconfigured is not None and context.leader.misconfigured.holds:
@@ -197,14 +195,8 @@ def _hold(context: Context) -> str:
         return AWAITED
     if _holding(context):
         return "What was read live differed from what was watched: waiting a moment"
-    return ""
-
-
-def _kept_back(context: Context, measured: Baseline | tuple[facts.Unobserved, ...]) -> str:
-    """Why no admission begins although every check is met; empty when nothing keeps it."""
-    # Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What
-    # a watch in trouble said last may be old; the live reads cover only what preflight asks.
-    fell_back = context.leader.fell_back
+    if measured is None:
+        return ""
     if not isinstance(measured, Baseline):
         return f"Convergence would be measured against what cannot be read now: {listed(map(str, measured))}"
     if context.known.disturbed:
@@ -287,8 +279,7 @@ def _change(
 
 def _next_look(context: Context, record: TopologyTransition, settling: Iterable[datetime] = ()) -> float | None:
     """When time alone could change this decision, in seconds."""
-    moments = [*settling, *cadence.moments(context.known), *assessment.unreadable_moments(record.checks)]
-    moments += assessment.moments(context)
+    moments = [*settling, *assessment.moments(context), *assessment.unreadable_moments(record.checks)]
     if record.phase is Phase.PENDING:
         moments += [records.stands_at(record), assessment.blocked_at(record, context.now)]
     if context.leader.hold_until is not None:

@@ -88,7 +88,7 @@ def converging(
 
 def required(advisories: Iterable[Advisory], results: Iterable[CheckResult]) -> str:
     """What an administrator has to do because a check waits for it, with the command; empty when none does."""
-    items = awaited(advisories, [result for result in results if not result.met])
+    items = awaited(advisories, [result for result in results if result.status is not CheckStatus.MET])
     if not items:
         return ""
     count = "1 action required" if len(items) == 1 else f"{len(items)} actions required, first"
@@ -212,10 +212,13 @@ def blocked_at(record: TopologyTransition, now: datetime) -> datetime:
 
 
 def moments(context: Context) -> list[datetime]:
-    """When two voters will have lasted too long, and when what was lost will have been back for long enough."""
-    since, lost = context.leader.two_voters_since, _before(context, ProblemReason.REDUNDANCY_LOST)
-    two = [] if since is None else [since + TWO_VOTERS_BOUND]
-    return two if lost is None else [*two, _lost_until(context)]
+    """When time alone changes an answer or a problem: two voters last too long, what was lost is back for a while."""
+    since, ahead = context.leader.two_voters_since, cadence.moments(context.known)
+    if since is not None:
+        ahead.append(since + TWO_VOTERS_BOUND)
+    if _before(context, ProblemReason.REDUNDANCY_LOST) is not None:
+        ahead.append(_lost_until(context))
+    return ahead
 
 
 def two_voters(known: facts.Facts) -> bool | None:

@@ -89,7 +89,7 @@ def capture(context: Context, definition: model.Definition) -> Baseline | tuple[
 def afterwards(context: Context, definition: model.Definition, changed: datetime) -> Baseline:
     """How the cluster was at a change that another client made then, as far as that can still be known."""
     # A configuration or a revision of now is that of the change only where its operator has not seen the change yet.
-    # What may be newer is left out, and asked for its plain state (`checks.operands`).
+    # What may be newer is left out, and asked for its plain state (`checks.operands`): a next one may never come.
     parts, _ = _measured(context, definition)
     observed = parts.get("control_plane_observed")
     if observed is None or observed == definition.target.control_plane:
@@ -119,7 +119,7 @@ def _measured(context: Context, definition: model.Definition) -> tuple[Part, lis
     known, checks, groups = context.known, definition.convergence.asked, _asked(context, definition)
     absent = {group.check: operands.absence(known, group) for group in groups}
     unread = [why for why in absent.values() if isinstance(why, facts.Unobserved)]
-    parts: dict[str, Any] = {}
+    parts: dict[str, Any] = {"operands": []}
     version, config = known.cluster_version, known.controller_config
     if isinstance(version, facts.Unobserved):
         unread.append(dataclasses.replace(version, what=_VERSION))
@@ -135,11 +135,8 @@ def _measured(context: Context, definition: model.Definition) -> tuple[Part, lis
     if CheckName.CONTROL_PLANE_NODES in checks:
         carrying = nodes.carrying(known) or {}
         parts["control_plane_nodes"] = tuple(sorted(name for name, why in carrying.items() if not why))[:_MOST_NODES]
-    parts["operands"] = tuple(
-        part
-        for group in groups
-        for part in _operands(known, group, unread, absent=isinstance(absent[group.check], str))
-    )
+    for group in groups:
+        parts["operands"] += _operands(known, group, unread, absent=isinstance(absent[group.check], str))
     if groups:
         # The operators that answer for these operands, with the time when each came to rest.
         wanted = {name for group in groups for name in group.operators}
@@ -187,27 +184,29 @@ def _pools(known: facts.Facts, unread: list[facts.Unobserved]) -> tuple[Part, ..
     return tuple(kept)
 
 
-def _operands(
-    known: facts.Facts, group: matrices.Group, unread: list[facts.Unobserved], *, absent: bool
-) -> Iterator[Part]:
+def _operands(known: facts.Facts, group: matrices.Group, unread: list[facts.Unobserved], *, absent: bool) -> list[Part]:
     """Workloads and static pods of a group. `absent`: this cluster does not have them."""
+    measured: list[Part] = []
     for operand in group.operands:
         name, fact = operand.key, known.operand(operand.key)
         guard = operand.kind == _GUARD
+        part: Part = {}
         match fact:
             case facts.Unobserved() if absent or (fact.missing and (operand.optional or guard)):
                 # On a single node there are no guards; how many they guard is not measured against what was.
-                if fact.missing and not guard:
-                    yield {"name": name, "missing": True}
+                part = {"missing": True} if fact.missing and not guard else {}
             case facts.Unobserved():
                 unread.append(dataclasses.replace(fact, what=name))
             case facts.Workload():
-                yield {"name": name, "generation": fact.generation, "replicas": fact.wanted, "ready": fact.ready}
+                part = {"generation": fact.generation, "replicas": fact.wanted, "ready": fact.ready}
             case facts.StaticPods():
-                yield {"name": name, "revision": fact.latest}
+                part = {"revision": fact.latest}
             case facts.IngressController():
-                yield {"name": name, "replicas": fact.wanted_replicas, "ready": fact.available_replicas}
+                part = {"replicas": fact.wanted_replicas, "ready": fact.available_replicas}
             case facts.DisruptionBudget():
                 pass
             case _:
                 unread.append(facts.Unobserved(name, f"is no {operand.kind}", _MALFORMED))
+        if part:
+            measured.append({"name": name, **part})
+    return measured

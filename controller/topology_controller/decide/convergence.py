@@ -90,7 +90,7 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
     unreadable, lost = assessment.unreadable(pending, now), assessment.redundancy_lost(context)
     problem = assessment.after_change(context, kept, awaited, stuck or unreadable)
     # An answer that time alone takes back is looked at then, while it settles too.
-    moments = [deadline, stuck_at, *cadence.moments(known), *assessment.moments(context)]
+    moments = [deadline, stuck_at, *assessment.moments(context)]
     moments += [quiet_at] if all_met else assessment.unreadable_moments(converged)
     decision = dataclasses.replace(
         decision,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, Stage
@@ -16,6 +17,8 @@ from topology_api.vocabulary import Phase, Stage
 from ..observe import facts
 from . import applicability, assessment, cadence, records
 from .state import Clocks, Decision, LeaderState, Progress, Voids, Writes
+
+T = TypeVar("T", bound=LeaderState | Writes | Progress)
 
 _JUMP = 1.0  # seconds by which a clock that is set differs from the monotonic one
 _SLEW = 0.1  # share of the time that a clock may be off that is only corrected slowly: NTP slews by less
@@ -37,7 +40,7 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
     """The leader who looks at these facts now. What is not watched, or was `missed`, ends the settle time."""
     now = clocks.wall
     if by := jump(leader.clocks, clocks):
-        leader = _shifted(leader, by, now)
+        leader = dataclasses.replace(_shifted(leader, by), steady_since=now)
     blind = not watching or bool(known.disturbed)
     blind = blind or any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
     kept = None if applicability.native_in_charge(known) else leader.gate_since
@@ -58,25 +61,16 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
     )
 
 
-def _shifted(leader: LeaderState, by: timedelta, now: datetime) -> LeaderState:
-    """The same leader after its wall clock was set by that much (negative: put back); `now` is the new time."""
-
-    def shifted(moment: datetime | None) -> datetime | None:
-        return None if moment is None else moment + by
-
-    return dataclasses.replace(
-        leader,
-        since=leader.since + by,
-        hold_until=shifted(leader.hold_until),
-        gate_since=shifted(leader.gate_since),
-        two_voters_since=shifted(leader.two_voters_since),
-        lost_at=shifted(leader.lost_at),
-        steady_since=now,
-        writes=dataclasses.replace(leader.writes, at=shifted(leader.writes.at)),
-        texts=dataclasses.replace(leader.texts, at=shifted(leader.texts.at)),
-        fell_back=shifted(leader.fell_back),
-        progress=dataclasses.replace(leader.progress, at=shifted(leader.progress.at)),
-    )
+def _shifted(kept: T, by: timedelta) -> T:
+    """The same with all its times set by that much (negative: put back), those of its parts too."""
+    changes: dict[str, Any] = {}
+    for name in [field.name for field in dataclasses.fields(kept)]:
+        value = getattr(kept, name)
+        if isinstance(value, datetime):
+            changes[name] = value + by
+        elif isinstance(value, Writes | Progress):
+            changes[name] = _shifted(value, by)
+    return dataclasses.replace(kept, **changes)
 
 
 def decided(leader: LeaderState, decision: Decision, now: datetime) -> LeaderState:

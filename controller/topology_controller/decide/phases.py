@@ -243,15 +243,8 @@ def _choose(known: facts.Facts, candidates: list[model.Definition]) -> model.Def
 
 
 def _idle_record(context: Context) -> TopologyTransition:
-    return TopologyTransition(
-        phase=Phase.IDLE,
-        phase_transition_time=records.phase_time(context.record, Phase.IDLE, context.now),
-        observed_generation=context.infrastructure.generation,
-        available=records.available(context),
-        accepted=() if context.record is None else context.record.accepted,
-        last_transition=records.last(context),
-        advisories=_left(context),
-    )
+    accepted = () if context.record is None else context.record.accepted
+    return records.entered(context, Phase.IDLE, accepted=accepted, advisories=_left(context))
 
 
 def _left(context: Context) -> tuple[Advisory, ...]:
@@ -298,15 +291,7 @@ def _unsupported(context: Context, desired: str) -> Decision:
     if context.record is not None and context.record.observed_generation != infrastructure.generation:
         # No target says which request this was: a later change of the spec counts as another one.
         requested = whole_seconds(context.now)
-    record = TopologyTransition(
-        phase=Phase.UNSUPPORTED,
-        source=here,
-        requested_time=requested,
-        phase_transition_time=records.phase_time(context.record, Phase.UNSUPPORTED, context.now),
-        observed_generation=infrastructure.generation,
-        available=records.available(context),
-        advisories=_left(context),
-        last_transition=records.last(context),
-    )
+    fields = {"source": here, "requested_time": requested, "advisories": _left(context)}
+    record = records.entered(context, Phase.UNSUPPORTED, **fields)
     block = f"{message}. Cancel the request to allow minor upgrades again: {_CANCEL}"
     return cadence.written(context, Decision(Phase.UNSUPPORTED, record, note=message, upgrade_block=block))

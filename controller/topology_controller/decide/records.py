@@ -92,11 +92,17 @@ def updated(record: TopologyTransition, **fields: Any) -> TopologyTransition:
     return record.model_copy(update=fields)
 
 
-def phase_time(previous: TopologyTransition | None, phase: Phase, now: datetime) -> datetime:
-    """When the phase was entered: kept while it stays."""
-    if previous is not None and previous.phase is phase and previous.phase_transition_time is not None:
-        return previous.phase_transition_time
-    return whole_seconds(now)
+def entered(context: Context, phase: Phase, **fields: Any) -> TopologyTransition:
+    """A record of this phase, entered now or, while it stays, when it was; with what a record has in any phase."""
+    before = context.record
+    since = before.phase_transition_time if before is not None and before.phase is phase else None
+    common: dict[str, Any] = {
+        "phase_transition_time": since or whole_seconds(context.now),
+        "observed_generation": context.infrastructure.generation,
+        "available": available(context),
+        "last_transition": last(context),
+    }
+    return TopologyTransition(phase=phase, **common | fields)
 
 
 def requested(context: Context, target: TopologyPair | None) -> datetime:

@@ -54,7 +54,10 @@ class Transitions:
 def load(
     directory: pathlib.Path, *, members_directly: bool = False, matrix: matrices.Matrix | None = None
 ) -> Transitions:
-    """Read every `*.yaml` of a folder, and the shipped matrix where none is given. Raises DefinitionError."""
+    """Read every `*.yaml` of a folder, and the shipped matrix where none is given.
+
+    With `members_directly` all ask etcd's members too. Raises DefinitionError, and what `operands.shipped` raises.
+    """
     files, problems = read.folder(directory, _FORM)
     read_well = [(file, file.value) for file in files if file.value]
     for file, definition in read_well:

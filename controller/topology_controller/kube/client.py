@@ -55,22 +55,6 @@ class Options(TypedDict, total=False):
     executed_within: float
 
 
-class ListOptions(TypedDict, total=False):
-    """Of a list; `page` is 500 objects by default, `timeout` for all pages six request timeouts.
-
-    Pages after one of which `enough` is true are left out.
-    """
-
-    namespace: str | None
-    label_selector: str | None
-    field_selector: str | None
-    metadata_only: bool
-    page: int
-    enough: Callable[[Sequence[Any]], bool] | None
-    timeout: float
-    retry: bool
-
-
 class Client(transport.Transport):
     """A connection to one API server; use it with `async with`, which raises ConfigError for unusable certificates.
 
@@ -108,23 +92,27 @@ class Client(transport.Transport):
         return await self._ask("get", resource, name, None, options)
 
     async def list(
-        self, resource: resources.Resource, *, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
+        self,
+        selection: resources.Selection,
+        reduce: Callable[[Raw], T],
+        *,
+        enough: Callable[[Sequence[T]], bool] | None = None,
+        timeout: float | None = None,
+        retry: bool = True,
     ) -> Listing[T]:
-        """Read all objects, in pages of one snapshot that are reduced as they arrive; begins again once on a 410."""
-        namespace, fields = options.get("namespace"), options.get("field_selector")
-        kinds = _kinds(resource, "List", metadata_only=options.get("metadata_only", False))
-        name, path = (fields or "").partition("metadata.name=")[2] or None, resource.path(namespace)
-        query = (("limit", str(options.get("page", 500))), *_selectors(options.get("label_selector"), fields))
-        deadline = asyncio.get_running_loop().time() + options.get("timeout", 6 * self.request_timeout)
-        enough = options.get("enough")
+        """Read all objects, in pages of one snapshot that are reduced as they arrive; begins again once on a 410.
+
+        Pages after one of which `enough` is true are left out. `timeout` is for all, six request timeouts by default.
+        """
+        clock, query = asyncio.get_running_loop().time, (("limit", str(selection.page)), *_selectors(selection))
+        deadline = clock() + (6 * self.request_timeout if timeout is None else timeout)
         begun_again, token = False, ""
         items: list[T] = []
         while True:
             page = (*query, ("continue", token)) if token else query
-            request = errors.Request("list", resource, namespace, name, kinds, path, page)
-            left = deadline - asyncio.get_running_loop().time()
+            request = _request("list", selection, "List", page)
             try:
-                raw = await self._send(request, left, retry=options.get("retry", True))
+                raw = await self._send(request, deadline - clock(), retry=retry)
             except errors.Gone:
                 if not token or begun_again:
                     raise
@@ -162,14 +150,13 @@ class Client(transport.Transport):
     def open_watch(
         self, selection: resources.Selection, resource_version: str, timeout_seconds: float, read_timeout: float
     ) -> AbstractAsyncContextManager[AsyncIterator[tuple[str, Raw]]]:
-        """Open one watch; what is entered yields (type, object). Raises TimedOut after `read_timeout` s of silence."""
-        resource = selection.resource
-        kinds = _kinds(resource, "", metadata_only=selection.metadata_only)
+        """Open one watch; what is entered, within one request timeout, yields (type, object).
+
+        Raises TimedOut after `read_timeout` seconds without a byte, and what an ERROR event stands for. Never retries.
+        """
         asked = (("watch", "true"), ("resourceVersion", resource_version), ("allowWatchBookmarks", "true"))
         ends = ("timeoutSeconds", str(max(1, round(timeout_seconds))))
-        query = (*asked, ends, *_selectors(selection.label_selector, selection.field_selector))
-        path = resource.path(selection.namespace)
-        request = errors.Request("watch", resource, selection.namespace, selection.name, kinds, path, query)
+        request = _request("watch", selection, "", (*asked, ends, *_selectors(selection)))
         # The server ends a watch at timeoutSeconds; one that goes on long after is not to be trusted.
         longest = max(1.0, timeout_seconds) + read_timeout
         return self.stream(request, start=self.request_timeout, silence=read_timeout, longest=longest)
@@ -225,21 +212,11 @@ class Client(transport.Transport):
         )(attempt)
 
 
-async def listed(
-    client: Client, selection: resources.Selection, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
-) -> Listing[T]:
-    """Read what a selection is about."""
-    options.setdefault("page", selection.page)
-    options.update({"label_selector": selection.label_selector, "field_selector": selection.field_selector})
-    options.update({"namespace": selection.namespace, "metadata_only": selection.metadata_only})
-    return await client.list(selection.resource, reduce=reduce, **options)
-
-
 async def newest(client: Client, selection: resources.Selection) -> str:
     """Return the version that the store has now for this kind: no answer to a read without a version is older."""
-    metadata = dataclasses.replace(selection, metadata_only=True)
-    options = ListOptions(page=1, enough=lambda _: True, timeout=client.request_timeout, retry=False)
-    return (await listed(client, metadata, lambda _: None, **options)).resource_version
+    shortest = dataclasses.replace(selection, metadata_only=True, page=1)
+    listing = await client.list(shortest, lambda _: None, enough=bool, timeout=client.request_timeout, retry=False)
+    return listing.resource_version
 
 
 async def is_unserved(client: Client, selection: resources.Selection, error: errors.KubeError) -> bool:
@@ -250,12 +227,17 @@ async def is_unserved(client: Client, selection: resources.Selection, error: err
     return selection.optional and isinstance(error, errors.NotFound)
 
 
-def _kinds(resource: resources.Resource, ending: str, *, metadata_only: bool) -> tuple[str, ...]:
-    """Return the kinds that may answer: the wanted one, and the whole object where only its metadata is wanted."""
-    whole = resource.kind + ending
-    return (errors.PARTIAL + ending, whole) if metadata_only else (whole,)
+def _request(
+    verb: str, selection: resources.Selection, ending: str, query: tuple[tuple[str, str], ...]
+) -> errors.Request:
+    """Make a request, which may be answered by the whole objects also where only their metadata is wanted."""
+    resource, whole = selection.resource, selection.resource.kind + ending
+    kinds = (errors.PARTIAL + ending, whole) if selection.metadata_only else (whole,)
+    path = resource.path(selection.namespace)
+    return errors.Request(verb, resource, selection.namespace, selection.name, kinds, path, query)
 
 
-def _selectors(labels: str | None, fields: str | None) -> tuple[tuple[str, str], ...]:
-    pairs = (("labelSelector", labels), ("fieldSelector", fields))
+def _selectors(selection: resources.Selection) -> tuple[tuple[str, str], ...]:
+    fields = None if selection.name is None else f"metadata.name={selection.name}"
+    pairs = (("labelSelector", selection.label_selector), ("fieldSelector", fields))
     return tuple((name, value) for name, value in pairs if value)

@@ -47,7 +47,8 @@ class Snapshot(Generic[T]):
 class Reflector(Generic[T]):
     """A store of objects as `reduce` makes them: values that can be compared. Run `run()` as a task.
 
-    When it raises, what `malformed` makes of (name, exception) is kept. `on_restored` gets the reason.
+    When it raises, what `malformed` makes of (name, exception) is kept. `on_restored` gets the reason. Neither that nor
+    `on_change` may block.
     """
 
     def __init__(  # noqa: PLR0913 - what is watched, how it is reduced, who is woken

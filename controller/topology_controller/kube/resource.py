@@ -75,11 +75,6 @@ class Selection:
     page: int = 100  # objects
     optional: bool = False  # a server without this kind has none of these objects
 
-    @property
-    def field_selector(self) -> str | None:
-        """The field selector that `name` stands for."""
-        return None if self.name is None else f"metadata.name={self.name}"
-
     def describe(self) -> str:
         """Name the selection: `nodes (node-role.kubernetes.io/master=)`."""
         text = self.resource.describe(self.name, self.namespace)

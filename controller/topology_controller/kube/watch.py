@@ -132,7 +132,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
             resumed = state.version is not None
             if state.version is None:
                 began, after = asyncio.get_running_loop().time(), newest()
-                listing = await client.listed(source, selection, entry, timeout=timing.listing, retry=False)
+                listing = await source.list(selection, entry, timeout=timing.listing, retry=False)
                 state.version = listing.resource_version
                 yield Listed(listing.items, listing.resource_version, began, after)
             version, lasting = state.version, uniform(timing.shortest, timing.longest)

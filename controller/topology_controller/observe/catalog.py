@@ -74,7 +74,8 @@ class Watched(enum.Enum):
 class Source:
     """One list or object, and everything that holds for how it is read.
 
-    One of the operand matrix fills an entry of `Facts.operands` by its `key`, every other one the field of its name.
+    An `operand` fills an entry of `Facts.operands` by its `key`, every other one the field of its name. Operands are
+    those of the matrix, and what a single check looks at (`asked_by`), whose right `make generate` then grants.
     """
 
     selection: Selection

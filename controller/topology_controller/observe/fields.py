@@ -61,6 +61,11 @@ class Unobserved:
 NOT_READ = Unobserved("it", "not read yet", kind=Kind.AWAITED)
 
 
+def malformed(what: str, why: object) -> Unobserved:
+    """The fact of an object that is not what its API promises."""
+    return Unobserved(what, f"malformed: {why}", kind=Kind.MALFORMED)
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A condition as another operator reports it."""

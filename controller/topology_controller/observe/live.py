@@ -2,7 +2,7 @@
 
 A watch may be behind. The resourceVersion of Infrastructure guards the request, the topology and our own record, but
 not nodes or etcd: so Infrastructure is read after everything else, and the age of the evidence is counted from the
-first request. `value`, `unobserved` and `malformed` make a fact of the end of a read, for `watches` too.
+first request. `value`, `unobserved` and `missing` make a fact of the end of a read, for `watches` too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..kube import client as clients
 from ..kube import errors, resource, watch
-from . import catalog, facts
+from . import catalog, facts, fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -72,9 +72,8 @@ def missing(source: catalog.Source) -> facts.Unobserved:
 
 
 def malformed(what: str, error: Exception) -> facts.Unobserved:
-    """The fact of an object that is not what its API promises."""
-    why = error.message if isinstance(error, errors.KubeError) else error
-    return facts.Unobserved(what, f"malformed: {why}", kind=facts.Kind.MALFORMED)
+    """The fact of an answer that is not what its API promises."""
+    return fields.malformed(what, error.message if isinstance(error, errors.KubeError) else error)
 
 
 def malformed_object(source: catalog.Source, name: str, error: Exception) -> facts.Unobserved:
@@ -110,7 +109,7 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
             fact = reduce(await client.get(selection.resource, selection.name, namespace=selection.namespace))
             kept.append(Answer(source, tuple(entries)))
             return fact
-        listing = await clients.listed(client, selection, reduce, enough=source.enough, timeout=client.request_timeout)
+        listing = await client.list(selection, reduce, enough=source.enough, timeout=client.request_timeout)
         # Neither a list that may have ended early nor one with an object that has no version replaces anything.
         if source.enough is None and len(entries) == len(listing.items):
             kept.append(Answer(source, tuple(entries), listing.resource_version))

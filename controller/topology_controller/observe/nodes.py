@@ -62,8 +62,8 @@ class Node:
     deleting: bool
     kubelet_version: str | None = None
     cpus: float | None = None
-    memory: float | None = None
-    free_memory: float | None = None  # as `free_storage` what the kubelet leaves to pods (`status.allocatable`)
+    memory: float | None = None  # bytes, as the two below: what the kubelet leaves to pods (`status.allocatable`)
+    free_memory: float | None = None
     free_storage: float | None = None
     addresses: tuple[str, ...] = ()
     taints: tuple[Taint, ...] = ()

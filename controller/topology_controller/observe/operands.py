@@ -59,7 +59,7 @@ class ControllerConfig:
     control_plane: str | None
     failing: str
     """Status of condition TemplateControllerFailing, or "absent"."""
-    failing_since: datetime | None = None
+    failing_since: datetime | None = None  # only while that is True
 
 
 def controller_config(raw: Raw) -> ControllerConfig:
@@ -183,7 +183,7 @@ class IngressController:
     `node_labels` (key=value) are required of a node; one that the ingress operator cannot use is in words no label has.
     """
 
-    wanted_replicas: int | None
+    wanted_replicas: int | None  # None: the ingress operator decides
     available_replicas: int
     tolerations: tuple[nodes.Toleration, ...] = ()
     node_labels: frozenset[str] = frozenset()

@@ -36,10 +36,6 @@ def _conditions(raw: Raw) -> list[facts.Condition]:
     return [facts.Condition(*entry) for entry in fields.conditions(raw)]
 
 
-def _malformed(what: str, error: fields.Malformed) -> facts.Unobserved:
-    return facts.Unobserved(what, f"malformed: {error}", facts.Kind.MALFORMED)
-
-
 def infrastructure(raw: Raw) -> facts.Infrastructure:
     """Infrastructure `cluster` (config.openshift.io/v1)."""
     labels = fields.mapping(raw, "metadata.labels")
@@ -79,7 +75,7 @@ def _load_balancer(raw: Raw) -> facts.Fact[facts.LoadBalancer]:
     try:
         type_, addresses = _managed(raw)
     except fields.Malformed as error:
-        return _malformed(_INFRASTRUCTURE, error)
+        return fields.malformed(_INFRASTRUCTURE, error)
     return facts.LoadBalancer(
         type_, addresses, _host(status.get("apiServerURL")), _host(status.get("apiServerInternalURI"))
     )
@@ -239,7 +235,7 @@ def etcd(raw: Raw) -> facts.Etcd:
         revisions = operands.static_pods(raw)
     except fields.Malformed as error:
         # The conditions are worth as much as before.
-        revisions = _malformed(_ETCD, error)
+        revisions = fields.malformed(_ETCD, error)
     members = [entry[:3] for entry in fields.conditions(raw) if entry[0].startswith("EtcdMembers")]
     kept = facts.Conditions([facts.Condition(*entry) for entry in members])
     return facts.Etcd(kept, revisions, _unsafe_scaling(raw), _desired_replicas(raw))
@@ -257,7 +253,7 @@ def _unsafe_scaling(raw: Raw) -> facts.Fact[bool]:
     try:
         value = fields.mapping(raw, "spec.unsupportedConfigOverrides").get(facts.UNSAFE_SCALING)
     except fields.Malformed as error:
-        return _malformed(_ETCD, error)
+        return fields.malformed(_ETCD, error)
     if isinstance(value, str) and value not in _GO_BOOLEANS:
         why = f"spec.unsupportedConfigOverrides.{facts.UNSAFE_SCALING} is neither true nor false: remove it"
         return facts.Unobserved(_ETCD, why, facts.Kind.MALFORMED)

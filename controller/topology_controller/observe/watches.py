@@ -109,7 +109,6 @@ class Watches:
     async def read_anew(self) -> None:
         """Forget what was read from a store that was put back, and wait for the first answers of the idle watches."""
         await self.close()
-        await self.ask_for_acceptances(wanted=False)
         await self.ask_etcd(wanted=False)
         await self._stop(tuple(self._watches))
         self.installed = facts.NOT_READ

@@ -9,6 +9,8 @@ in it would differ; between two writes the server's copy is the truth.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import json
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,32 +18,11 @@ from topology_api import vocabulary
 from topology_api.types import RecordCopy
 from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
 
+from .. import bindata
 from ..decide.state import Cause, Decision
 from ..observe import facts
 
 Raw = dict[str, Any]
-_CONFIG, _OPERATOR, _MACHINES = "config.openshift.io", "operator.openshift.io", "machineconfiguration.openshift.io"
-_RELATED = (
-    (_CONFIG, "infrastructures", "", "cluster"),
-    ("apiextensions.k8s.io", "customresourcedefinitions", "", "infrastructures.config.openshift.io"),
-    (_CONFIG, "clusterversions", "", "version"),
-    (_CONFIG, "featuregates", "", "cluster"),
-    (_CONFIG, "schedulers", "", "cluster"),
-    (_OPERATOR, "configs", "", "cluster"),
-    (_OPERATOR, "etcds", "", "cluster"),
-    ("", "configmaps", "openshift-etcd", "etcd-endpoints"),
-    ("coordination.k8s.io", "leases", "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock"),
-    (_OPERATOR, "ingresscontrollers", "openshift-ingress-operator", "default"),
-    (_MACHINES, "controllerconfigs", "", "machine-config-controller"),
-    (_MACHINES, "machineconfigpools", "", ""),
-    ("", "nodes", "", ""),
-    *(
-        ("admissionregistration.k8s.io", resource, "", f"cluster-topology-operator-{guarded}")
-        for resource in ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
-        for guarded in ("status", "request", "report")
-    ),
-)
-"""Group, resource, namespace, name; without a name it is every object of the kind."""
 _PROGRESSING = {
     Phase.IDLE: (ConditionStatus.FALSE, Reason.AS_EXPECTED),
     Phase.UNSUPPORTED: (ConditionStatus.FALSE, Reason.UNSUPPORTED_TRANSITION),
@@ -110,13 +91,13 @@ def _unless(cause: Cause | None, type_: ConditionType, usual: ConditionStatus, w
     return Condition(type_, other, cause.reason, cause.message)
 
 
+@functools.cache
 def related_objects(namespace: str) -> list[Raw]:
     """What must-gather collects for us, whether or not the operator runs (the same list stands in the manifest)."""
-    own = (("", "namespaces", "", namespace), ("coordination.k8s.io", "leases", namespace, ""))
-    return [
-        {"group": group, "resource": resource, **({"namespace": where} if where else {}), "name": name}
-        for group, resource, where, name in (*own, *_RELATED)
-    ]
+    named = {"group": "", "resource": "namespaces", "name": namespace}
+    leases = {"group": "coordination.k8s.io", "resource": "leases", "namespace": namespace, "name": ""}
+    others = json.loads((bindata.root() / "related-objects.json").read_text(encoding="utf-8"))
+    return [named, leases, *others]
 
 
 def status(
@@ -126,21 +107,15 @@ def status(
     before = own.status if isinstance(own, facts.OwnOperator) else {}
     # A decision that leaves the record alone leaves its copy alone too.
     copy = before.get("extension") if decision.record is None else RecordCopy.of(decision.record).to_api()
+    # The version operator waits for this number before it calls an upgrade done (the promise of a ClusterOperator): it
+    # is ours once this version can do its work on this cluster, and until then what was reported before.
+    versions = [{"name": "operator", "version": version}] if decision.level else before.get("versions")
     return {
         "conditions": merged_conditions(decision, before, now.strftime("%Y-%m-%dT%H:%M:%SZ")),
-        "versions": _versions(decision, before, version),
+        "versions": [item for item in versions if isinstance(item, dict)] if isinstance(versions, list) else [],
         "relatedObjects": related_objects(namespace),
         "extension": copy if isinstance(copy, dict) else None,
     }
-
-
-def _versions(decision: Decision, before: Raw, version: str) -> list[Raw]:
-    """Our version, once this version can do its work on this cluster; until then what was reported before stays."""
-    # The version operator waits for this number before it calls an upgrade done (the promise of a ClusterOperator).
-    if decision.level:
-        return [{"name": "operator", "version": version}]
-    versions = before.get("versions")
-    return [item for item in versions if isinstance(item, dict)] if isinstance(versions, list) else []
 
 
 def differs(wanted: Raw, own: facts.Fact[facts.OwnOperator]) -> bool:

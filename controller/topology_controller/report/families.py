@@ -1,7 +1,8 @@
 """Every metric: how it is declared, which values its labels can have, and the gauges of a decision and its facts.
 
-`FAMILIES` is what the table of docs/api.md is made of. Gauges are read at the scrape and follow from the last decision
-alone. A number that is not known is not shown: an absent gauge says that it is not observed, which 0 would not.
+`FAMILIES`, from bindata/metrics.json, is what the table of docs/api.md is made of. Gauges are read at the scrape and
+follow from the last decision alone. A number that is not known is not shown: an absent gauge says that it is not
+observed, which 0 would not.
 
 The values of labels are closed sets, because each value is a series that Prometheus stores. What a cluster, a server or
 a user can make up (an HTTP status of a proxy, the name of a node) never becomes a value; it counts as OTHER.
@@ -10,8 +11,9 @@ a user can make up (an HTTP status of a proxy, the name of a node) never becomes
 from __future__ import annotations
 
 import http
+import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import prometheus_client as prometheus
 from prometheus_client import metrics_core
@@ -21,6 +23,7 @@ from topology_api import shape
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import EXTERNAL, CheckName, CheckStatus, Phase, Reason, Stage, Topology
 
+from .. import bindata
 from ..checks import etcd, machines
 from ..decide.state import Decision
 from ..kube import transport
@@ -67,120 +70,36 @@ FAILURE: Final = "error"
 _TWO: Final = 2
 TIMED: Final = (Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING)
 """Phases whose length says something: in the others nothing is under way."""
-_RESULTS = frozenset({SUCCESS, FAILURE})
-_ROUTE = {"source": PAIRS | {OTHER}, "target": PAIRS | {OTHER}}
-_CONTROLLER = {"controller": frozenset({CONTROLLER})}
-_QUEUE = {"name": frozenset({CONTROLLER})}
-_PHASE_BUCKETS = (5, 30, 120, 300, 900, 1800, 3600, 14400)
-_RECONCILE_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
-_QUEUE_BUCKETS = (0.001, 0.01, 0.1, 1.0, 10.0)
+_VALUES: Final[dict[str, frozenset[str]]] = {
+    "phases": frozenset(Phase),
+    "timed phases": frozenset(TIMED),
+    "checks": frozenset(CheckName),
+    "stages": frozenset(Stage),
+    "statuses": frozenset(CheckStatus),
+    "pairs": PAIRS | {OTHER},
+    "targets": TOPOLOGIES | {OTHER},
+    "desired": TOPOLOGIES | {"", OTHER},
+    "control planes": CONTROL_PLANES | {"", OTHER},
+    "infrastructures": INFRASTRUCTURES | {"", OTHER},
+    "shapes": frozenset(shape.Shape) | {""},
+    "codes": CODES,
+    "etcd codes": ETCD_CODES,
+    "methods": frozenset(transport.METHODS.values()),
+}
+"""What bindata/metrics.json names as the values of a label; a few words stand there themselves."""
 
-_TRANSITION = (
-    Family("topology_transition_phase", "gauge", {"phase": frozenset(Phase)},
-           "1 for the phase in which the transition is, 0 for the others; all 0 while this process does not lead or "
-           "cannot read Infrastructure."),
-    Family("topology_transition_check_status", "gauge",
-           {"check": frozenset(CheckName), "stage": frozenset(Stage), "status": frozenset(CheckStatus)},
-           "1 for the status that a check of the current stage has, 0 for the others."),
-    Family("topology_transition_progress_ratio", "gauge", {"stage": frozenset(Stage)},
-           "Share of the checks of the current stage that are met, 0 to 1."),
-    Family("topology_transition_stuck", "gauge", {},
-           "1 while a transition is stuck, past its deadline and without progress for ten minutes, otherwise 0."),
-    Family("topology_transition_started_timestamp_seconds", "gauge", {},
-           "Unix time, in seconds, at which the topology was changed by the transition that converges; 0 when none "
-           "does."),
-    Family("topology_transition_available", "gauge", {},
-           "1 while a transition that leads away from here is possible, 0 while preflight checks keep each of them "
-           "from it."),
-)  # fmt: skip
-_CLUSTER = (
-    Family("topology_control_plane_nodes", "gauge",
-           {"state": frozenset({"present", "ready", "schedulable", "eligible"})},
-           "Control-plane nodes: how many are present, ready, schedulable (not cordoned, no taint NoSchedule or "
-           "NoExecute), and eligible (pass everything that check ControlPlaneNodes asks of a node)."),
-    Family("topology_control_plane_machines", "gauge",
-           {"state": frozenset({"present", "running", "leaving", "without_node", "missing"})},
-           "Machines of the control plane where they are in use: how many are present, running, leaving (it or its "
-           "host is on its way out), without_node, and how many control-plane nodes no Machine has the address of "
-           "(missing)."),
-    Family("topology_etcd_members", "gauge", {"role": frozenset({"voter", "learner"})},
-           "Members of etcd: voters as the etcd operator publishes them, learners as etcd itself says."),
-    Family("topology_etcd_two_voters_seconds_total", "counter", {},
-           "Seconds for which etcd had exactly two voters while a request was open or the cluster converged, as this "
-           "process saw while it led."),
-    Family("topology_info", "gauge",
-           {"desired": TOPOLOGIES | {"", OTHER}, "control_plane": CONTROL_PLANES | {"", OTHER},
-            "infrastructure": INFRASTRUCTURES | {"", OTHER}, "shape": frozenset(shape.Shape) | {""}},
-           "Always 1; the labels tell the topology of the cluster, the one that is wanted (empty: none), and the "
-           "shape (empty: not known)."),
-)  # fmt: skip
-_COUNTED = (
-    Family("topology_transition_started_total", "counter", _ROUTE,
-           "Transitions whose topology was changed."),
-    Family("topology_transition_completed_total", "counter", _ROUTE,
-           "Transitions that converged."),
-    Family("topology_transition_cancelled_total", "counter", _ROUTE,
-           "Requests cancelled before the topology changed; target is other for a request that no definition leads "
-           "to."),
-    Family("topology_transition_rejected_total", "counter",
-           {"source": PAIRS | {OTHER}, "target": TOPOLOGIES | {OTHER}},
-           "Requests that no definition leads to from where the cluster is; target is the topology that was "
-           "requested."),
-    Family("topology_transition_phase_duration_seconds", "histogram", {"phase": frozenset(TIMED)},
-           "How long phases lasted in which something is under way, in seconds, observed when they end.",
-           _PHASE_BUCKETS),
-)  # fmt: skip
-_PROCESS = (
-    Family("topology_watch_last_activity_timestamp_seconds", "gauge", {"resource": None},
-           "Unix time, in seconds, of the last sign of life (list, event or bookmark) of each open watch; 0 before "
-           "the first."),
-    Family("topology_credential_expiry_timestamp_seconds", "gauge", {"kubeconfig": frozenset({TARGET, LEASE})},
-           "Unix time, in seconds, at which the token in a kubeconfig ends: of the cluster that is acted on (target), "
-           "or of the cluster of the lease where that is another one."),
-    Family("topology_watch_requests_total", "counter", {"result": _RESULTS},
-           "Watches that were asked for, by whether they were opened; each lives for about an hour when all is well."),
-    Family("topology_store_restored_total", "counter", {},
-           "How often the API server's store was seen to be put back to an earlier state; everything is read anew "
-           "then."),
-    Family("rest_client_requests_total", "counter",
-           {"code": CODES, "method": frozenset(transport.METHODS.values()), "host": None},
-           "Requests to the API server by HTTP status, method and host; <error> when no answer came."),
-    Family("topology_etcd_requests_total", "counter", {"code": ETCD_CODES},
-           "Requests to members of etcd by HTTP status; <error> when no answer came in time."),
-    Family("controller_runtime_reconcile_total", "counter", {**_CONTROLLER, "result": _RESULTS},
-           "Reconciliations that ended, by result; one that failed is tried again."),
-    Family("controller_runtime_reconcile_errors_total", "counter", _CONTROLLER,
-           "Reconciliations that failed."),
-    Family("controller_runtime_reconcile_time_seconds", "histogram", _CONTROLLER,
-           "How long reconciliations took, in seconds, live reads and writes included.", _RECONCILE_BUCKETS),
-    Family("controller_runtime_active_workers", "gauge", _CONTROLLER,
-           "Workers that reconcile at this moment: 0 or 1."),
-    Family("controller_runtime_max_concurrent_reconciles", "gauge", _CONTROLLER,
-           "Workers that there can be: always 1, because there is one cluster to reconcile."),
-    Family("workqueue_depth", "gauge", _QUEUE,
-           "Deliveries that wait for the worker: 0 or 1."),
-    Family("workqueue_adds_total", "counter", _QUEUE,
-           "Additions to the queue; what waits already is not added again."),
-    Family("workqueue_retries_total", "counter", _QUEUE,
-           "Deliveries that failed and are to be repeated."),
-    Family("workqueue_queue_duration_seconds", "histogram", _QUEUE,
-           "How long deliveries waited for the worker, in seconds.", _QUEUE_BUCKETS),
-    Family("workqueue_work_duration_seconds", "histogram", _QUEUE,
-           "How long the worker was busy with a delivery, in seconds.", _QUEUE_BUCKETS),
-    Family("workqueue_unfinished_work_seconds", "gauge", _QUEUE,
-           "Seconds since work began that has not ended, 0 when there is none; with one worker the same as "
-           "workqueue_longest_running_processor_seconds."),
-    Family("workqueue_longest_running_processor_seconds", "gauge", _QUEUE,
-           "Seconds for which the worker has been busy with one delivery, 0 while it waits for one."),
-    Family("topology_operator_build_info", "gauge", {"version": None, "python_version": None},
-           "Always 1; the labels tell the version of the operator and of the Python that runs it."),
-    Family("leader_election_master_status", "gauge", {"name": None},
-           "1 while this process holds the lease of that name and acts, or acts without an election; 0 while it "
-           "stands by."),
-)  # fmt: skip
-FAMILIES: Final = (*_TRANSITION, *_COUNTED, *_CLUSTER, *_PROCESS)
-"""Every metric but the `process_*` of the library, in the order in which they are documented."""
-_SCRAPED = (*_TRANSITION, *_CLUSTER, *_COUNTED, *_PROCESS)
+
+def _families() -> tuple[Family, ...]:
+    """Read bindata/metrics.json. Raises bindata.BindataMissingError when the operator came without it."""
+    rows: dict[str, Any] = json.loads((bindata.root() / "metrics.json").read_text(encoding="utf-8"))
+    for row in rows.values():
+        for label, of in row["labels"].items():
+            row["labels"][label] = frozenset(of) if isinstance(of, list) else of and _VALUES[of]
+    return tuple(Family(name, **row) for name, row in rows.items())
+
+
+FAMILIES: Final = _families()
+"""Every metric but the `process_*` of the library, in the order in which they are documented and scraped."""
 
 
 class Collector(registries.Collector):
@@ -200,7 +119,7 @@ class Collector(registries.Collector):
     def collect(self) -> Iterator[prometheus.Metric]:
         """Read everything."""
         series = self._read()
-        for name, type_, labels, text, _ in _SCRAPED:
+        for name, type_, labels, text, _ in FAMILIES:
             if type_ != "gauge":
                 yield from (self.counters.get(name) or self.histograms[name]).collect()
                 continue

@@ -18,10 +18,11 @@ import sys
 import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
-from topology_api import vocabulary
 from topology_controller import bindata, cli, terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from topology_controller.definitions import load
 
     from . import engines
@@ -33,22 +34,8 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-_FURTHER: Final[dict[str, dict[str, Any]]] = {
-    "--to TOPOLOGY": {"dest": "target", "required": True},
-    "--name NAME": {"default": "topology"},
-    "--namespace NAMESPACE": {"default": "topology-fleet"},
-    "--cluster-set NAME": {"default": "global"},
-    "--output-dir DIR": {"type": pathlib.Path},
-    "--wave-label KEY": {"default": vocabulary.WAVE_LABEL},
-    "--canary NAME": {"dest": "canaries", "action": "append", "default": []},
-    "--clusters N": {"type": _whole, "default": 3500},
-    "--max-concurrency N": {"type": _whole},
-    "--soak N": {"type": _whole, "default": 10},
-    "--deadline MIN": {"type": _whole},
-    "--path PATH": {"default": "clusters/{{.name}}"},
-    "--manifests F": {"type": pathlib.Path, "required": True},
-}
-"""What the words of a flag do not say themselves."""
+_TYPES: Final[dict[str, Any]] = {"N": _whole, "MIN": _whole, "F": pathlib.Path, "DIR": pathlib.Path}
+"""What the value of a flag is, by its name in the help."""
 
 
 @functools.cache
@@ -74,8 +61,14 @@ def add(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
             description, epilog, flags = texts[other].replace("{what}", name), "", texts["flags"][other]
         engine = engines.add_parser(name, help=meaning, description=description, epilog=epilog)
         engine.formatter_class = argparse.RawDescriptionHelpFormatter
-        for words, text in flags.items():
-            terminal.add(engine, words, text, **_FURTHER.get(words, {}))
+        add_flags(engine, flags)
+
+
+def add_flags(where: argparse._ActionsContainer, flags: Mapping[str, Any]) -> None:
+    """Add flags as `table` has them."""
+    for words, text in flags.items():
+        kind = _TYPES.get(words.rpartition(" ")[2])
+        terminal.add(where, words, text, **({} if kind is None else {"type": kind}))
 
 
 def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tuple[engines.File, ...], str]:

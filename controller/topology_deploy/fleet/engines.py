@@ -8,7 +8,8 @@ bindata/fleet/templates; `plan` has the values of their marks, `meaning` the exp
   beside a mandatory group maxFailures has no effect (sdk-go v1.2.0 pkg/apis/cluster/v1alpha1/rollout.go).
 * Policies inform, and TALM makes them enforce, a batch at a time. It takes everything between braces out of
   object-templates-raw and reads what is left as YAML (openshift-kni/cluster-group-upgrades-operator,
-  StripObjectTemplatesRaw), so no key stands in two branches. A message has no `lookup`.
+  StripObjectTemplatesRaw), so no key stands in two branches. A message has no `lookup`; where the policy watches, it
+  has the whole object (config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go).
 * Argo CD and Flux apply what stands in Git, and judge by the request that the object carries.
 """
 

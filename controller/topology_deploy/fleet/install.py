@@ -31,7 +31,6 @@ Raw = dict[str, Any]
 LABEL = "topology.openshift.io/operator"
 """Label of a managed cluster: which of the two policies it gets."""
 INSTALL, REMOVE = "install", "remove"
-_API = "policy.open-cluster-management.io/v1"
 _WHY = """\
 # For policies of Red Hat Advanced Cluster Management. ManifestWorks and Argo CD cannot add the fields, because to an
 # apply the versions of a definition are one field, and cannot take the override away.
@@ -70,12 +69,7 @@ def fields(edges: tuple[Edge, ...]) -> Raw:
 
 def install(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File, ...]:
     """What brings all to the clusters with the label: first override and fields, then rights and the operator."""
-    version = {
-        "apiVersion": "config.openshift.io/v1",
-        "kind": "ClusterVersion",
-        "metadata": {"name": "version"},
-        "spec": {"overrides": [manifests.OVERRIDE]},
-    }
+    version = _filled("override.tmpl", OVERRIDE=json.dumps(manifests.OVERRIDE))
     # The status of ClusterOperator is the operator's own.
     kept = [{key: part for key, part in item.items() if key != "status"} for item in operator]
     steps = {
@@ -110,29 +104,23 @@ def _templates(compliance: str, items: list[Raw]) -> Raw:
     return {"object-templates": [{"complianceType": compliance, "objectDefinition": item} for item in items]}
 
 
+def _filled(template: str, **marks: str) -> Raw:
+    document: Raw = yaml.safe_load(manifests.filled(f"fleet/templates/{template}", **marks))
+    return document
+
+
 def _policy(namespace: str, name: str, steps: dict[str, Raw]) -> str:
-    templates, head = list[Raw](), {"apiVersion": _API, "kind": "ConfigurationPolicy"}
+    document, before = _filled("install-policy.tmpl", NAME=name, NAMESPACE=namespace), list[Raw]()
     for step, spec in steps.items():
-        before = [each["objectDefinition"]["metadata"]["name"] for each in templates]
-        metadata: Raw = {"name": f"topology-{name}-{step}"}
+        policy = _filled("install-step.tmpl", NAME=f"{name}-{step}")
+        policy["spec"] |= spec
         if "object-templates" in spec:
             # Alerts and dashboards have templates of their own.
-            metadata["annotations"] = {"policy.open-cluster-management.io/disable-templates": "true"}
-        templates.append({"objectDefinition": {**head, "metadata": metadata, "spec": {
-            "remediationAction": "enforce",
-            "severity": "low",
-            "pruneObjectBehavior": "None",
-            "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
-            **spec,
-        }}})  # fmt: skip
-        if before:
-            templates[-1]["extraDependencies"] = [{**head, "name": before[-1], "compliance": "Compliant"}]
-    document = {
-        "apiVersion": _API,
-        "kind": "Policy",
-        "metadata": {"name": f"topology-{name}", "namespace": namespace},
-        "spec": {"disabled": False, "remediationAction": "enforce", "policy-templates": templates},
-    }
+            policy["metadata"]["annotations"] = {"policy.open-cluster-management.io/disable-templates": "true"}
+        awaited = {"extraDependencies": before} if before else {}
+        document["spec"]["policy-templates"].append({"objectDefinition": policy, **awaited})
+        head = {key: policy[key] for key in ("apiVersion", "kind")}
+        before = [{**head, "name": policy["metadata"]["name"], "compliance": "Compliant"}]
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120)
 
 
@@ -152,7 +140,7 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 def _files(namespace: str, cluster_set: str, name: str, what: str, steps: dict[str, Raw]) -> tuple[File, ...]:
     labelled = shell.command("oc label managedcluster CLUSTER {}={} --overwrite", LABEL, name)
     bound, text = engines.binding(namespace, f"topology-{name}", f"topology-{name}"), _policy(namespace, name, steps)
-    size = len(json.dumps(yaml.safe_load(text))) // 1024
+    size = len(json.dumps(yaml.load(text, manifests.LOADER))) // 1024  # noqa: S506 - a safe one
     head = f"""\
 # It begins on the clusters with the label. The hub keeps a copy of {size} KiB for each, so label those of one wave:
 #     {labelled}

@@ -53,5 +53,5 @@ async def test_a_client_that_is_strict_is_refused_what_another_one_loses(access:
             await strict.patch_status(kinds.ETCDS, "cluster", lost)
         seen = await lax.get(kinds.ETCDS, "cluster")
         with pytest.raises(client.ApiError) as put:
-            await strict.put_status(kinds.ETCDS, {**seen, "status": {**seen["status"], **lost}})
+            await strict.put(kinds.ETCDS, {**seen, "status": {**seen["status"], **lost}}, "status")
     assert [(one.value.code, one.value.unknown_field) for one in (patched, put)] == [(422, True), (400, True)]

@@ -38,7 +38,7 @@ RELEASES = ("4.20", "4.21", "4.22", "main")
 @pytest.mark.parametrize("release", RELEASES)
 def test_without_an_objection_there_is_no_condition(release):
     fine = kinds.CLUSTER_OPERATORS.new(
-        "console", status={"conditions": conditions.written(conditions.steady("console"))}
+        "console", status={"conditions": conditions.written(conditions.stated("operator at rest", name="console"))}
     )
     assert echo(release, fine) == {}
 

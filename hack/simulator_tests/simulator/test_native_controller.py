@@ -98,7 +98,7 @@ async def test_what_is_unmet_stands_in_progressing_only(living, switch, reason):
 async def test_every_other_operator_has_to_be_at_rest_ours_too(living, switch, wrong):
     await living.join("master-1", "master-2")
     await living.eventually(living.voters, ["master-0", "master-1", "master-2"])
-    ours = [*conditions.steady("topology"), conditions.Condition(*wrong)]
+    ours = [*conditions.stated("operator at rest", name="topology"), conditions.Condition(*wrong)]
     named = {one.type: one for one in ours}.values()
     await living.api.create(kinds.CLUSTER_OPERATORS, kinds.CLUSTER_OPERATORS.new("topology", spec={}))
     await living.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"conditions": conditions.written(named)})
@@ -110,7 +110,7 @@ async def test_every_other_operator_has_to_be_at_rest_ours_too(living, switch, w
 
     await living.eventually(refuses, wanted=True)
     assert await topology(living) == "SingleReplica"
-    well = conditions.written(conditions.steady("topology"))
+    well = conditions.written(conditions.stated("operator at rest", name="topology"))
     await living.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"conditions": well})
     await living.eventually(lambda: topology(living), "HighlyAvailable")
 

@@ -66,6 +66,20 @@ class Waits:
         self.clear(key)
         self.due(key, seconds)
 
+    def over(self, key: Hashable, seconds: float) -> bool:
+        """Whether it is due; what is over is forgotten."""
+        over = self.due(key, seconds)
+        if over:
+            self.clear(key)
+        return over
+
+    def every(self, key: Hashable, seconds: float) -> bool:
+        """Whether so many seconds have passed since the last time that they had."""
+        over = self.due(key, seconds)
+        if over:
+            self.start(key, seconds)
+        return over
+
     def take(self) -> float | None:
         """Return in how many seconds the next waiting is over, and start collecting anew."""
         soonest, self._soonest = self._soonest, None
@@ -132,7 +146,7 @@ class Actor(abc.ABC):
         if obj is None:
             return
         present = obj.get("status") or {}
-        change = {name: value for name, value in status.items() if present.get(name) != value}
+        change = {name: value for name, value in status.items() if (present.get(name) or 0) != (value or 0)}
         if (changed := conditions.merged(obj, wanted)) is not None:
             change["conditions"] = changed
         if change:
@@ -141,6 +155,17 @@ class Actor(abc.ABC):
     async def say_operator(self, name: str, *wanted: conditions.Condition) -> None:
         """Write conditions of a ClusterOperator where they differ."""
         await self.say(kinds.CLUSTER_OPERATORS, self.mirror.get(kinds.CLUSTER_OPERATORS, name), wanted)
+
+    def risen(self, timer: Hashable, ready: int, wanted: int, seconds: float) -> int:
+        """Return how many are ready now: what is too much goes at once, one more comes after so many seconds."""
+        if ready >= wanted:
+            self.waits.clear(timer)
+            return wanted
+        if self.waits.over(timer, seconds):
+            ready += 1
+            if ready < wanted:
+                self.waits.due(timer, seconds)
+        return ready
 
     @property
     def topology(self) -> str:

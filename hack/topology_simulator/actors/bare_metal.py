@@ -77,8 +77,7 @@ class BareMetalOperator(actor.Actor):
     async def _after(self, host: dict[str, Any], state: str) -> None:
         """Go to a state once the one before has taken its time."""
         name = host["metadata"]["name"]
-        if self.waits.due((name, state), self.pace.host):
-            self.waits.clear((name, state))
+        if self.waits.over((name, state), self.pace.host):
             if state == "provisioned":
                 # What was deployed starts: its kubelet registers a control-plane node.
                 with client.allowing(409):

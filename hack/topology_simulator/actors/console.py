@@ -62,9 +62,8 @@ class Console(workloads.Workloads):
             await super()._run(workload, obj)
             return
         generation, lag = obj["metadata"]["generation"], ("observe", workload.key)
-        if _observed(obj) < generation and not self.waits.due(lag, self.pace.observe):
+        if _observed(obj) < generation and not self.waits.over(lag, self.pace.observe):
             return
-        self.waits.clear(lag)
         replicas = int(obj["spec"]["replicas"])
         pods = self._replaced(workload, obj, replicas)
         status = {
@@ -75,7 +74,7 @@ class Console(workloads.Workloads):
             "availableReplicas": pods.new + pods.old,
             "unavailableReplicas": replicas - pods.new,
         }
-        await self._report(workload, obj, status)
+        await self.say(workload.kind, obj, (), **status)
 
     def _replaced(self, workload: operands.Workload, obj: dict[str, Any], replicas: int) -> _Pods:
         """Take the replacement of the pods as far as it is now."""
@@ -88,15 +87,7 @@ class Console(workloads.Workloads):
             pods.template, pods.old, pods.new = template, pods.old + pods.new, 0
             self.waits.clear(timer)
         places = sum(conditions.is_true(node, "Ready") for node in self.mirror.all(kinds.NODES))
-        reachable = min(places, replicas)
-        pods.new = min(pods.new, reachable)
-        if pods.new < reachable and self.waits.due(timer, self.pace.replica):
-            self.waits.clear(timer)
-            pods.new += 1
-            if pods.new < reachable:
-                self.waits.due(timer, self.pace.replica)
-        elif pods.new == reachable:
-            self.waits.clear(timer)
+        pods.new = self.risen(timer, pods.new, min(places, replicas), self.pace.replica)
         # One may be missing where there are several: the others of before stay until they are not needed for that.
         pods.old = max(0, min(pods.old, places - pods.new, max(1, replicas - 1) - pods.new))
         return pods

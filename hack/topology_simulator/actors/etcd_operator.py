@@ -43,8 +43,7 @@ class EtcdOperator(actor.Actor):
         unhealthy = self._unhealthy(voters)
         if not unhealthy:
             await self._grow(endpoints, voters)
-        if (left := self._left(voters, unhealthy)) and self.waits.due(("left", left), self.pace.etcd_sync):
-            self.waits.clear(("left", left))
+        if (left := self._left(voters, unhealthy)) and self.waits.over(("left", left), self.pace.etcd_sync):
             await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": {cluster.member_id(left): None}})
         await self._hook({self.address(name) for name in {*self._voters(endpoints), self._learner} - {""}})
         await self._tell(etcd, unhealthy)
@@ -112,8 +111,7 @@ class EtcdOperator(actor.Actor):
         voters = self._voters(endpoints)
         gone = set(endpoints.get("data") or {}) - {cluster.member_id(name) for name in voters}
         for member in sorted(gone):
-            if self.waits.due(("gone", member), self.pace.etcd_sync):
-                self.waits.clear(("gone", member))
+            if self.waits.over(("gone", member), self.pace.etcd_sync):
                 await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": {member: None}})
         if self._learner and (self._learner not in self._masters() or self._is_leaving(self._learner)):
             self._learner = ""
@@ -129,8 +127,7 @@ class EtcdOperator(actor.Actor):
         ready = [n for n, node in masters.items() if n not in voters and conditions.is_true(node, "Ready")]
         ready = [name for name in ready if self._may_join(name)]
         self._starting = ready[0] if ready else ""
-        if self._starting and self.waits.due(("start", self._starting), self.pace.etcd_start):
-            self.waits.clear(("start", self._starting))
+        if self._starting and self.waits.over(("start", self._starting), self.pace.etcd_start):
             self._learner, self._starting = self._starting, ""
             await self._promote(endpoints)
 

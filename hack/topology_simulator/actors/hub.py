@@ -7,8 +7,11 @@ moves. Whatever follows the topology can be kept from it: `hold` an operator unt
 
 import asyncio
 import contextlib
+import pathlib
 from collections.abc import Mapping
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
+
+import yaml
 
 from topology_simulator import client, install, kinds, kubeconfig, opened, operands, pace
 from topology_simulator.etcd import cluster as etcds
@@ -36,15 +39,13 @@ FOLLOWING = (
     | {pods.operator for pods in operands.STATIC_PODS}
 )
 """Who follows the topology: ClusterOperators, and single workloads of theirs."""
-ORDERS = {
-    "down": ("off", True), "up": ("off", False),
-    "stick_learner": ("learners", True), "heal_learner": ("learners", False),
-    "fail_host": ("silent", True), "mend_host": ("silent", False),
-    "hold": ("held", True), "release": ("held", False),
-    "degrade_pool": ("degraded", True), "mend_pool": ("degraded", False),
-    "hold_upgrade": ("upgrades", True), "end_upgrade": ("upgrades", False),
-}  # fmt: skip
-"""Words of scenarios: a trouble (`actor.Troubles`), and whether it begins."""
+TROUBLES: dict[str, Any] = yaml.safe_load(pathlib.Path(__file__).parents[1].joinpath("troubles.yaml").read_text())
+ORDERS: dict[str, tuple[str, bool, str]] = {
+    word: (trouble["of"], begins, trouble.get("says" if begins else "then", ""))
+    for beginning, trouble in TROUBLES.items()
+    for word, begins in ((beginning, True), (trouble["ends"], False))
+}
+"""Words of scenarios: a trouble (`actor.Troubles`), whether it begins, and what is said then."""
 _FOLLOWERS: tuple[type[actor.Actor], ...] = (
     machine_config.MachineConfig, workloads.Ingress, static_pods.StaticPods, workloads.Workloads, console.Console,
     workloads.OperatorPods, native.NativeController,
@@ -89,7 +90,7 @@ class Actors(opened.Opened):
 
     def order(self, word: str, name: str) -> None:
         """Begin or end a trouble, by the word of a scenario. Raises LookupError for an operator that never reacts."""
-        trouble, begins = ORDERS[word]
+        trouble, begins, _ = ORDERS[word]
         if trouble == "held" and name not in FOLLOWING:
             raise LookupError(f"{name!r} is none of {', '.join(sorted(FOLLOWING))}")
         names: set[str] = getattr(self._troubles, trouble)

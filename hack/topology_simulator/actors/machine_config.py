@@ -1,8 +1,8 @@
 """The machine config operator with its controller and daemons, as it was measured beside a real API server.
 
 * Every write of Infrastructure ends up in ControllerConfig, the whole object, resourceVersion included. That is a new
-  generation, so all templates are rendered again. What is written in between two syncs is copied as one, and nothing is
-  while a pool holds the sync up.
+  generation, so all templates are rendered again, and TemplateControllerCompleted is False meanwhile. What is written
+  in between two syncs is copied as one, and nothing is while a pool holds the sync up.
 * A topology with other templates gives every pool another configuration, paused and empty ones too, a while after the
   templates are done; until then every pool looks finished.
 * A pool's own sync annotates its nodes with the topology and moves them: one at a time, cordoned, installed, rebooted

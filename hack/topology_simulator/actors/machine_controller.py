@@ -3,9 +3,9 @@
 One actor for the machine controller and the node link controller of openshift/machine-api-operator at 95119612
 (pkg/controller/machine/controller.go, drain_controller.go, pkg/controller/nodelink/nodelink_controller.go), and the
 actuator of openshift/cluster-api-provider-baremetal at f2b0db19 (pkg/cloud/baremetal/actuators/machine/actuator.go). A
-deleted Machine stays as long as a preDrain hook is on it. A Machine whose authority is not the Machine API is left
-alone; those of other providers only get their node. Left out: evictions, MachineSets, health checks, the providerID of
-nodes, remediation.
+deleted Machine stays as long as a preDrain hook is on it; then its node is cordoned, its host deprovisioned and
+released, its Node deleted. A Machine whose authority is not the Machine API is left alone; those of other providers
+only get their node. Left out: evictions, MachineSets, health checks, the providerID of nodes, remediation.
 """
 
 from typing import Any
@@ -85,8 +85,7 @@ class MachineController(actor.Actor):
             await self._say(machine, nodeRef={"kind": "Node", "name": meta["name"], "uid": meta["uid"]})
         elif _is_bare_metal(machine):
             phase = "Running" if (machine.get("status") or {}).get("nodeRef") else "Provisioned"
-            if machine_api.phase(machine) != phase and self.waits.due((phase, _name(machine)), self.pace.machine):
-                self.waits.clear((phase, _name(machine)))
+            if machine_api.phase(machine) != phase and self.waits.over((phase, _name(machine)), self.pace.machine):
                 await self._say(machine, phase=phase)
 
     async def _choose(self, machine: dict[str, Any], host: dict[str, Any] | None) -> None:

@@ -8,8 +8,8 @@ one transition, and
   Progressing and Upgradeable of ClusterOperator `config-operator`;
 * wants every other ClusterOperator Available, not Progressing, not Degraded, ours too, says what is unmet in its
   condition Progressing only, and forgets that when a request is cancelled;
-* writes the topology as a typed PUT of status, which drops our record, and says Complete after a pause
-  (`pace.native`), whether anything has followed or not.
+* writes the topology as a typed PUT of status, which drops our record and leaves a request, and says Complete after a
+  pause (`pace.native`), whether anything has followed or not.
 """
 
 from collections.abc import Iterator
@@ -98,22 +98,20 @@ class NativeController(actor.Actor):
             return
         status = {name: value for name, value in live["status"].items() if name != "topologyTransition"}
         topology = {"controlPlaneTopology": desired, "infrastructureTopology": desired}
-        done = await self.api.put_status(kinds.INFRASTRUCTURES, {**live, "status": {**status, **topology}})
+        done = await self.api.put(kinds.INFRASTRUCTURES, {**live, "status": {**status, **topology}}, "status")
         self.mirror.keep(kinds.INFRASTRUCTURES, done)
 
     async def _idle(self, config: dict[str, Any]) -> None:
         if conditions.find(config, _PREFIX + "Upgradeable").get("reason") == _IN_PROGRESS:
-            if self.waits.due("soak", self.pace.native):
-                self.waits.clear("soak")
+            if self.waits.over("soak", self.pace.native):
                 await self._say(config, _COMPLETE, "Topology transition reconciliation complete")
         elif conditions.find(config, _PREFIX + "Upgradeable").get("reason") != _COMPLETE:
             states = [_condition("Upgradeable", "True", _IDLE, _UPGRADEABLE[_IDLE]), _condition("Degraded", "False")]
             await self.say(kinds.CONFIGS, config, states)
 
     async def _renew(self) -> None:
-        if not self.waits.due("lease", self.pace.lease_renew):
+        if not self.waits.every("lease", self.pace.lease_renew):
             return
-        self.waits.start("lease", self.pace.lease_renew)
         change = {"spec": operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=self.single)}
         await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, change, cluster.NATIVE_NAMESPACE)
 

@@ -139,21 +139,18 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
         masters = self._masters()
         for name in seen.members:
             gone = name not in masters or (name in seen.learners and self._is_leaving(name))
-            if gone and self.waits.due(("gone", name), self.pace.etcd_sync):
-                self.waits.clear(("gone", name))
+            if gone and self.waits.over(("gone", name), self.pace.etcd_sync):
                 await self.etcd.remove(name)
                 self._off.discard(name)
                 return True
         left = self._left(set(seen.voters), seen.unhealthy)
-        if left and self.waits.due(("left", left), self.pace.etcd_sync):
-            self.waits.clear(("left", left))
+        if left and self.waits.over(("left", left), self.pace.etcd_sync):
             await self.etcd.remove(left)
             return True
         if seen.unhealthy:
             return False
         for name in seen.unstarted:
-            if name in masters and self.waits.due(("start", name), self.pace.etcd_start):
-                self.waits.clear(("start", name))
+            if name in masters and self.waits.over(("start", name), self.pace.etcd_start):
                 await self.etcd.start(name)
                 return True
         if seen.learners or seen.unstarted:

@@ -134,8 +134,7 @@ class StaticPods(actor.Actor):
             if obj is not None:
                 await self.api.delete(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
         elif obj is None:
-            if self.waits.due(("guard", pods.operator), self.pace.guard):
-                self.waits.clear(("guard", pods.operator))
+            if self.waits.over(("guard", pods.operator), self.pace.guard):
                 await self.create(kinds.DISRUPTION_BUDGETS, wanted)
         elif obj["spec"].get("minAvailable") != wanted["spec"]["minAvailable"]:
             change = {"spec": {"minAvailable": wanted["spec"]["minAvailable"]}}

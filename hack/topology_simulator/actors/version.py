@@ -61,23 +61,16 @@ class Version(actor.Actor):
                 self.waits.clear("echo")
             return news and self.waits.due("echo", self.pace.version_echo)
         if self.release == "main":
-            return self._regularly("sync", self.pace.version_sync)
+            return self.waits.every("sync", self.pace.version_sync)
         resource_version = version["metadata"]["resourceVersion"]
         event = resource_version != self._seen
         self._seen = resource_version
-        resync = self._regularly("resync", self.pace.version_throttle * self._resync)
+        resync = self.waits.every("resync", self.pace.version_throttle * self._resync)
         rested = self.waits.due("look", self.pace.version_throttle) or not self._looked
         if not (rested and (event or resync)):
             return False
         self._looked = True
         self.waits.start("look", self.pace.version_throttle)
-        return True
-
-    def _regularly(self, key: str, seconds: float) -> bool:
-        """Whether so many seconds have passed since the last time that they had."""
-        if not self.waits.due(key, seconds):
-            return False
-        self.waits.start(key, seconds)
         return True
 
     async def _upgrade(self, version: dict[str, Any], *, held: bool) -> None:
@@ -118,7 +111,7 @@ class Version(actor.Actor):
             "observedGeneration": version["metadata"]["generation"],
         }
         # The completion time is null and must be there, which a merge patch cannot say.
-        done = await self.api.put_status(kinds.CLUSTER_VERSIONS, {**version, "status": status})
+        done = await self.api.put(kinds.CLUSTER_VERSIONS, {**version, "status": status}, "status")
         self.mirror.keep(kinds.CLUSTER_VERSIONS, done)
 
     async def _finish(self, version: dict[str, Any], wanted: str) -> None:

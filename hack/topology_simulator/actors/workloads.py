@@ -81,36 +81,19 @@ class Workloads(actor.Actor):
     def _reacts(self, workload: operands.Workload, wanted: int, turn: int) -> bool:
         """Whether it is this operator's turn to see what has changed."""
         key = ("react", workload.key, wanted)
-        if self.troubles.holds(workload.operator, workload.key) or not self.waits.due(key, self.pace.react * turn):
+        if self.troubles.holds(workload.operator, workload.key) or not self.waits.over(key, self.pace.react * turn):
             return False
-        self.waits.clear(key)
         self._rolling.add(workload.key)
         return True
 
     async def _run(self, workload: operands.Workload, obj: dict[str, Any]) -> None:
         replicas, ready = int(obj["spec"]["replicas"]), int((obj.get("status") or {}).get("readyReplicas") or 0)
         places = sum(conditions.is_true(node, "Ready") for node in self.mirror.all(kinds.NODES))
-        reachable = min(replicas, places)
-        timer = ("replica", workload.key)
-        if ready > reachable:
-            ready = reachable
-        elif ready < reachable and self.waits.due(timer, self.pace.replica):
-            self.waits.clear(timer)
-            ready += 1
-            if ready < reachable:
-                self.waits.due(timer, self.pace.replica)
+        ready = self.risen(("replica", workload.key), ready, min(replicas, places), self.pace.replica)
         if ready == replicas:
             self._rolling.discard(workload.key)
-            self.waits.clear(timer)
-        await self._report(
-            workload, obj, operands.workload_status(workload, obj["metadata"]["generation"], replicas, ready)
-        )
-
-    async def _report(self, workload: operands.Workload, obj: dict[str, Any], status: dict[str, int]) -> None:
-        present = obj.get("status") or {}
-        change = {name: value for name, value in status.items() if (present.get(name) or 0) != value}
-        if change:
-            await self.patch(workload.kind, obj, {"status": change}, "status")
+        status = operands.workload_status(workload, obj["metadata"]["generation"], replicas, ready)
+        await self.say(workload.kind, obj, (), **status)
 
     async def _tell(self, operator: str, group: list[operands.Workload]) -> None:
         rolling = self._underway(group)
@@ -168,8 +151,7 @@ class OperatorPods(actor.Actor):
                     await self.api.patch(kinds.LEASES, reader.lease, {"spec": spec}, reader.namespace)
                 if reader.keeps and not self.single:
                     await self.api.patch(kinds.DEPLOYMENTS, reader.keeps, {"spec": {"replicas": 2}}, reader.namespace)
-        if self.waits.due("leases", _RENEWED):
-            self.waits.start("leases", _RENEWED)
+        if self.waits.every("leases", _RENEWED):
             for reader in readers:
                 if reader.lease and (reader.namespace, reader.app) in present:
                     change = {"spec": {"renewTime": conditions.now_micro()}}
@@ -196,12 +178,7 @@ class Ingress(actor.Actor):
             wanted = operands.routers((self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {}).get("status") or {})
         ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("worker"))
         available = int((router.get("status") or {}).get("availableReplicas") or 0)
-        reachable = min(wanted, ready)
-        if available == reachable:
-            self.waits.clear("router")
-        elif available > reachable or self.waits.due("router", self.pace.router):
-            self.waits.clear("router")
-            available = reachable if available > reachable else available + 1
+        available = self.risen("router", available, min(wanted, ready), self.pace.router)
         moving = available != wanted
         text = f"{available} of {wanted} routers are available"
         progressing = conditions.Condition(
@@ -215,5 +192,3 @@ class Ingress(actor.Actor):
             observedGeneration=router["metadata"]["generation"],
         )
         await self.say_operator("ingress", progressing)
-        if available != reachable:
-            self.waits.due("router", self.pace.router)

@@ -25,16 +25,20 @@ def _kind(*, columns: str = "DEFAULT", selectable: Iterable[str] = (), **fields:
     if fields["group"] == EVENTS_GROUP:
         given |= {
             "read": lambda obj: {_RENAMED.get(key, key): value for key, value in obj.items()},
-            "write": lambda obj: {**_ALWAYS, **{_RESTORED.get(key, key): value for key, value in obj.items()}},
+            "write": lambda obj: {
+                **_EVENTS["always"],
+                **{_RESTORED.get(key, key): value for key, value in obj.items()},
+            },
         }
     selected = {path: table.at(*path.split(".")) for path in selectable}
     shown = getattr(table, columns)
     return Resource(version="v1", singular=fields["kind"].lower(), columns=shown, selectable=selected, **given)
 
 
-KINDS = tuple(
-    _kind(**fields) for fields in yaml.safe_load(pathlib.Path(__file__).with_name("builtins.yaml").read_text())
-)
+_EVENTS, _kinds = yaml.safe_load_all(pathlib.Path(__file__).with_name("builtins.yaml").read_text())
+_RENAMED: dict[str, str] = _EVENTS["renamed"]
+_RESTORED = {new: old for old, new in _RENAMED.items()}
+KINDS = tuple(_kind(**fields) for fields in _kinds)
 """Admission policies are stored and never asked: nothing here judges by them."""
 _BY_PLURAL = {kind.plural: kind for kind in KINDS}
 NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS = _BY_PLURAL["namespaces"], _BY_PLURAL["customresourcedefinitions"]
@@ -56,18 +60,6 @@ def answer_review(resource: Resource, body: dict[str, Any]) -> dict[str, Any]:
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 """The taint of a new node; a controller (here an actor) takes it away."""
-_RENAMED = {
-    "involvedObject": "regarding",
-    "message": "note",
-    "reportingComponent": "reportingController",
-    "source": "deprecatedSource",
-    "firstTimestamp": "deprecatedFirstTimestamp",
-    "lastTimestamp": "deprecatedLastTimestamp",
-    "count": "deprecatedCount",
-}
-_RESTORED = {new: old for old, new in _RENAMED.items()}
-_ALWAYS: dict[str, Any] = {"involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None}
-"""What every event has, if empty."""
 
 
 def fill(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 The runtime knows no object types: only an evaluation says that a field is not there. Not available, and refused or
 failing with an error: the functions that Kubernetes adds (addresses, URLs, quantities, sets, `find`, formats),
-two-variable macros (`all(i, v, ...)`), and times inside of objects. A rule that fails to evaluate refuses the request
-with the error in its message, `no such key` above all: a definition must guard with has().
+two-variable macros (`all(i, v, ...)`), names that rules have to escape, and times inside of objects. A rule that fails
+to evaluate refuses the request with the error in its message, `no such key` above all: a definition must guard with
+has().
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
+from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
 from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_strings  # type: ignore[import-untyped]  # as above
 
 from . import field_errors, validation
@@ -26,9 +27,6 @@ _UNCHECKED = (
     "correct the existing errors to complete validation"
 )
 _OLD_OPTIONAL = "cel.bind(oldSelf, oldSelfFound__ ? optional.of(oldSelfValue__) : optional.none(), "
-_STRING = re.compile(
-    r"""[rR]?(\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')""", re.DOTALL
-)
 _OLD_SELF = re.compile(r"\boldSelf\b")
 EXTENSIONS = [ext_strings.ExtStrings(), ext_optional.ExtOptional(), ext_math.ExtMath(), ext_bindings.ExtBindings()]
 
@@ -105,7 +103,7 @@ def _rule(
         str(rule.get("message") or "").strip(),
         rule.get("reason") or "FieldValueInvalid",
         str(rule.get("fieldPath") or ""),
-        bool(_OLD_SELF.search(_STRING.sub('""', text))),
+        bool(_OLD_SELF.search(text)),
         optional_old,
         str(schema.get("type") or "object"),
         programs["rule"],
@@ -113,24 +111,11 @@ def _rule(
     )
 
 
-_RESERVED = frozenset({
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-    "loop", "package", "namespace", "return",
-})  # fmt: skip
 REASONS = {
     "FieldValueInvalid": "Invalid value",
     "FieldValueForbidden": "Forbidden",
     "FieldValueRequired": "Required value",
 }
-
-
-def escape(name: str) -> str:
-    """Return a property name as rules spell it."""
-    if name in _RESERVED:
-        return f"__{name}__"
-    for mark, word in (("__", "underscores"), (".", "dot"), ("-", "dash"), ("/", "slash")):
-        name = name.replace(mark, f"__{word}__")
-    return name
 
 
 _ROOT_FIELDS = {
@@ -149,13 +134,13 @@ def fields(schema: Mapping[str, Any], *, root: bool) -> Mapping[str, Any]:
 
 
 def to_cel(schema: Mapping[str, Any], value: Any, *, root: bool = False) -> Any:
-    """Return a JSON value as a rule sees it: typed by the schema, known fields only, names escaped."""
+    """Return a JSON value as a rule sees it: typed by the schema, known fields only."""
     if isinstance(value, dict):
         additional = schema.get("additionalProperties")
         if isinstance(additional, dict):
             return {key: to_cel(additional, part) for key, part in value.items()}
         known = fields(schema, root=root)
-        return {escape(key): to_cel(known[key], part) for key, part in value.items() if key in known}
+        return {key: to_cel(known[key], part) for key, part in value.items() if key in known}
     if isinstance(value, list):
         items = schema.get("items") or {}
         return [to_cel(items, item) for item in value]

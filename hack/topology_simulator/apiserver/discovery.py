@@ -5,22 +5,15 @@ objects with `fieldValidation=Strict` when a document says that the kind's PATCH
 the schemas: custom resources as they were defined, built-in kinds as objects with anything in them.
 """
 
+import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+import yaml
+
 from . import requests, resources, validation
 
-VERSION = {
-    "major": "1",
-    "minor": "33",
-    "gitVersion": "v1.33.0+topology-simulator",
-    "gitCommit": "",
-    "gitTreeState": "clean",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "none",
-    "compiler": "CPython",
-    "platform": "linux/amd64",
-}
+VERSION: dict[str, str] = yaml.safe_load(pathlib.Path(__file__).with_name("version.yaml").read_text())
 _VERSIONS = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 _STATUS_VERBS = ["get", "patch", "update"]
 

@@ -93,9 +93,10 @@ class Request:
         if not text:
             return None
         if not text.isdecimal():
-            raise statuses.no_version(
-                f"{prefix}resourceVersion: Invalid value: {field_errors.value_text(text)}: ", text, code
-            )
+            wrong = f"{prefix}resourceVersion: Invalid value: {field_errors.value_text(text)}: "
+            wrong += f'strconv.ParseUint: parsing "{text}": invalid syntax'
+            # The real server takes it for its own mistake, which has no reason.
+            raise statuses.StatusError(code, wrong, reason="" if code == 500 else None)
         return int(text)
 
 
@@ -143,7 +144,7 @@ def negotiate(header: str) -> Form:
             return Form.TABLE
         if wanted in ("PartialObjectMetadata", "PartialObjectMetadataList"):
             return Form.METADATA
-    raise statuses.not_acceptable(ANSWER_TYPES)
+    raise statuses.StatusError(406, f"only the following media types are accepted: {', '.join(ANSWER_TYPES)}")
 
 
 def media_type(headers: Mapping[str, str]) -> str:

@@ -47,27 +47,9 @@ def details(resource: resources.Resource, name: str, kind: str = "") -> dict[str
     return {key: value for key, value in parts.items() if value}
 
 
-def no_version(prefix: str, text: str, code: int = 500) -> StatusError:
-    """Return the refusal of a resourceVersion that is no number: the real server takes it for its own mistake."""
-    message = f'{prefix}strconv.ParseUint: parsing "{text}": invalid syntax'
-    return StatusError(code, message) if code != 500 else plain(message)
-
-
-def plain(message: str) -> StatusError:
-    """Return 500 without a reason: what an error is that the real server did not foresee."""
-    return StatusError(500, message, reason="")
-
-
 def options(kind: str, *causes: field_errors.Cause) -> StatusError:
     """Return 422 for parameters of a request: `CreateOptions`, `UpdateOptions`, `PatchOptions`, `DeleteOptions`."""
     return _invalid("meta.k8s.io", kind, "", causes)
-
-
-def undecodable(resource: resources.Resource, problem: str) -> StatusError:
-    """Return 400 for a body that is no object of its kind."""
-    return StatusError(
-        400, f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {problem}'
-    )
 
 
 def unpatchable(obj: dict[str, Any], problem: str) -> StatusError:
@@ -130,11 +112,6 @@ def bad_request(message: str) -> StatusError:
     return StatusError(400, message)
 
 
-def forbidden(resource: resources.Resource, name: str, why: str) -> StatusError:
-    """Return 403 for one object, with the reason."""
-    return StatusError(403, f'{resource.qualified} "{name}" is forbidden: {why}', details=details(resource, name))
-
-
 def method_not_allowed() -> StatusError:
     """Return 405."""
     return StatusError(405, "the server does not allow this method on the requested resource", details={})
@@ -144,8 +121,3 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
     """Return 415 with what would be taken."""
     text = "the body of the request was in an unknown format - accepted media types include: "
     return StatusError(415, text + ", ".join(accepted))
-
-
-def not_acceptable(offered: Sequence[str]) -> StatusError:
-    """Return 406 with what could be served."""
-    return StatusError(406, f"only the following media types are accepted: {', '.join(offered)}")

@@ -27,7 +27,7 @@ class Writes:
         meta = obj.get("metadata") or {}
         self._check_namespace(resource, namespace, meta)
         if meta.get("resourceVersion"):
-            raise statuses.plain("resourceVersion should not be set on objects to be created")
+            raise statuses.StatusError(500, "resourceVersion should not be set on objects to be created", reason="")
         obj["metadata"] = metadata.new(meta, namespace)
         name = obj["metadata"].get("name", "")
         if resource.has_status and not resource.status_on_create:
@@ -179,8 +179,11 @@ class Writes:
             intent.warnings += texts
         elif texts and intent.field_validation == "Strict":
             problem = f"strict decoding error: {', '.join(texts)}"
-            raise (
-                statuses.undecodable(resource, problem) if intent.patch is None else statuses.unpatchable(body, problem)
+            if intent.patch is not None:
+                raise statuses.unpatchable(body, problem)
+            kind = resource.kind
+            raise statuses.bad_request(
+                f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {problem}'
             )
 
     def _check_namespace(self, resource: resources.Resource, namespace: str, meta: dict[str, Any]) -> None:
@@ -190,15 +193,8 @@ class Writes:
             raise statuses.bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
-        home = self._storage.get(builtins.NAMESPACES.store, "", namespace)
-        if home is None:
+        if self._storage.get(builtins.NAMESPACES.store, "", namespace) is None:
             raise statuses.not_found(builtins.NAMESPACES, namespace)
-        if home.obj["metadata"].get("deletionTimestamp"):
-            raise statuses.forbidden(
-                resource,
-                meta.get("name", ""),
-                f"unable to create new content in namespace {namespace} because it is being terminated",
-            )
 
     def _check_identity(
         self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: requests.Intent

@@ -11,19 +11,7 @@ import pathlib
 from dataclasses import dataclass, field
 from typing import Any
 
-POLICY = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived"],
-    "rules": [
-        {
-            "level": "Request",
-            "verbs": ["create", "update", "patch"],
-            "resources": [{"group": "config.openshift.io", "resources": ["infrastructures"]}],
-        },
-        {"level": "Metadata"},
-    ],
-}
+POLICY = pathlib.Path(__file__).with_name("audit-policy.yaml")
 
 
 @dataclass(frozen=True, slots=True)

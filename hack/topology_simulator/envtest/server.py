@@ -19,16 +19,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from .. import SimulatorError, binaries, kubeconfig
+from .. import SimulatorError, binaries, kinds, kubeconfig, opened
 from ..etcd import certificates, gateway, keeping
 from . import audit
 
 _READY_SECONDS = 60.0
 _ORDER_SECONDS = 10.0
 _POLL_SECONDS = 0.05
+_PATIENCE_SECONDS = 60.0
+_ANSWER_SECONDS = 2.0
 _ATTEMPTS = 3
 _PROGRESS_SECONDS = 5
 """As OpenShift's etcd: cluster-etcd-operator pkg/etcdenvvar/etcd_env.go (release-4.22)."""
@@ -38,6 +41,8 @@ _LOCAL = ("--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--ku
 MASTERS = "system:masters"
 API, SECOND = "kube-apiserver", "kube-apiserver-2"
 """The API servers by name; the second one is started only on demand."""
+_OTHER = "second"
+_FLAGS: list[str] = yaml.safe_load(pathlib.Path(__file__).with_name("kube-apiserver.yaml").read_text())
 
 
 class RealServerError(SimulatorError):
@@ -238,7 +243,6 @@ class RealServer(keeping.Keeping):
         for name, content in (
             ("service-account.key", text),
             ("tokens.csv", "".join(rows).encode()),
-            ("audit-policy.json", json.dumps(audit.POLICY).encode()),
             ("client-ca.crt", self.client_authority.certificate),
             ("certs/apiserver.crt", served.certificate + self._authority.certificate),
             ("certs/apiserver.key", served.key),
@@ -247,21 +251,11 @@ class RealServer(keeping.Keeping):
             file.touch(mode=0o600)
             file.write_bytes(content)
 
-    def _etcd_command(self, peer: int) -> list[str]:
-        peers = f"http://127.0.0.1:{peer}"
-        return [
-            str(self._assets / "etcd"),
-            f"--data-dir={self.folder / 'etcd'}",
-            "--unsafe-no-fsync",
-            "--log-level=warn",
-            # Without it the API server has no bookmarks for kinds that rest, and clients give such watches up.
-            self._progress_flag,
-            f"--listen-client-urls={self.etcd_url}",
-            f"--advertise-client-urls={self.etcd_url}",
-            f"--listen-peer-urls={peers}",
-            f"--initial-advertise-peer-urls={peers}",
-            f"--initial-cluster=default={peers}",
-        ]
+    def _etcd_command(self, port: int) -> list[str]:
+        peer, data = f"http://127.0.0.1:{port}", self.folder / "etcd"
+        command = keeping.etcd_command(self._assets / "etcd", "default", data, self.etcd_url, peer)
+        # Without the flag the API server has no bookmarks for kinds that rest, and clients give such watches up.
+        return [*command, f"--initial-cluster=default={peer}", self._progress_flag]
 
     @property
     def _own_etcd(self) -> bool:
@@ -271,32 +265,9 @@ class RealServer(keeping.Keeping):
         return self._second_port if name == SECOND else self.port
 
     def _api_command(self, name: str) -> list[str]:
-        key = self.folder / "service-account.key"
-        return [
-            str(self._assets / "kube-apiserver"),
-            f"--etcd-servers={self.etcd_url}",
-            f"--etcd-prefix={self._keys}",
-            "--bind-address=127.0.0.1",
-            f"--secure-port={self._port_of(name)}",
-            "--advertise-address=127.0.0.1",
-            f"--cert-dir={self.folder / 'certs'}",
-            "--anonymous-auth=false",
-            f"--token-auth-file={self.folder / 'tokens.csv'}",
-            f"--client-ca-file={self.folder / 'client-ca.crt'}",
-            "--authorization-mode=RBAC",
-            # OpenShift's, too: daemons of machines are privileged.
-            "--allow-privileged=true",
-            f"--service-account-issuer={self.url}/",
-            f"--service-account-key-file={key}",
-            f"--service-account-signing-key-file={key}",
-            "--service-cluster-ip-range=10.0.0.0/24",
-            # Without it the server publishes its own address in the Service kubernetes; loopback is not legal there.
-            "--endpoint-reconciler-type=none",
-            # It would let a pod wait for a ServiceAccount that no controller makes.
-            "--disable-admission-plugins=ServiceAccount",
-            f"--audit-policy-file={self.folder / 'audit-policy.json'}",
-            f"--audit-log-path={self.folder / 'audit.log'}",
-        ]
+        words = {"folder": self.folder, "url": self.url, "policy": audit.POLICY}
+        words |= {"etcd": self.etcd_url, "keys": self._keys, "port": self._port_of(name)}
+        return [str(self._assets / "kube-apiserver"), *kinds.filled(_FLAGS, **words)]
 
     async def _ready(self, name: str) -> None:
         limit = aiohttp.ClientTimeout(total=2.0)
@@ -326,3 +297,56 @@ class RealServer(keeping.Keeping):
     def _endings(self) -> str:
         logged = (name for name in ("etcd", API, SECOND, _CONTROLLERS) if (self.folder / f"{name}.log").exists())
         return "\n".join(self.last_words(name) for name in logged)
+
+
+class Second(opened.Opened):
+    """Another member of the etcd behind a server, so that there are two voters, of which none may be lost.
+
+    It joins when the block begins and has left when it ends; its process is apart from the server's, so that a test
+    kills it and starts it again. Raises RealServerError, KeepingError.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+        self._processes = keeping.Keeping()
+        self._id = ""
+        self._command: list[str] = []
+
+    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
+        await parts.enter_async_context(self._processes)
+        client, peer = (f"http://127.0.0.1:{port}" for port in keeping.free_ports(2))
+        added = await self._asked("cluster/member/add", peerURLs=[peer])
+        self._id = added["member"]["ID"]
+        (first,) = (member for member in added["members"] if member["ID"] != self._id)
+        data = self._processes.folder / _OTHER
+        command = keeping.etcd_command(binaries.program("etcd"), _OTHER, data, client, peer)
+        members = f"--initial-cluster={first['name']}={first['peerURLs'][0]},{_OTHER}={peer}"
+        self._command = [*command, members, "--initial-cluster-state=existing"]
+        # Until it runs there is no quorum, as with any second voter.
+        await self.start()
+        parts.push_async_callback(self._leave)
+
+    async def _leave(self) -> None:
+        if _OTHER not in self._processes.pids:
+            await self.start()
+        await self._asked("cluster/member/remove", ID=self._id)
+
+    async def start(self) -> None:
+        """Start it, also again, and wait for a quorum."""
+        await self._processes.start(_OTHER, self._command)
+        await self._asked("kv/range", key="AA==")
+
+    async def kill(self) -> None:
+        """SIGKILL: the first member is left without a quorum."""
+        await self._processes.end(_OTHER)
+
+    async def _asked(self, what: str, **body: Any) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS), gateway.Gateway(None, _ANSWER_SECONDS) as etcd:
+                while True:
+                    with contextlib.suppress(gateway.GatewayError):
+                        return await etcd.call(self._url, what, **body)
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            raise RealServerError(f"etcd at {self._url} did not answer {what}") from None

@@ -125,6 +125,14 @@ def served() -> Served:
     return Served(authority.certificate, context)
 
 
+def tls(folder: pathlib.Path) -> ssl.SSLContext:
+    """Return a client's TLS context from `ca.crt`, `tls.crt` and `tls.key`; without the latter two, no certificate."""
+    context = ssl.create_default_context(cafile=folder / CA_FILE)
+    if (folder / CERTIFICATE_FILE).exists():
+        context.load_cert_chain(folder / CERTIFICATE_FILE, folder / KEY_FILE)
+    return context
+
+
 def write(folder: pathlib.Path, authorities: bytes, pair: Pair | None = None) -> pathlib.Path:
     """Put `ca.crt`, and `tls.crt` and `tls.key` when there is a pair, into a folder and return it.
 

@@ -44,7 +44,7 @@ class Cluster(opened.Opened):
     async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         await parts.enter_async_context(self._processes)
         own = self.client_folder("administrator")
-        self.client = await parts.enter_async_context(gateway.Gateway(gateway.tls(own), _ASKED_SECONDS))
+        self.client = await parts.enter_async_context(gateway.Gateway(certificates.tls(own), _ASKED_SECONDS))
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -82,20 +82,19 @@ class Cluster(opened.Opened):
 
     async def leader(self) -> member.Member:
         """Return the leader, as the first member that knows one says. Raises EtcdError when none does in time."""
-        try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                while True:
-                    with contextlib.suppress(gateway.GatewayError):
-                        for entry in await self.listed(linearizable=False):
-                            leader = self.members.get(entry.name)
-                            if leader is None or not leader.answering:
-                                continue
-                            with contextlib.suppress(gateway.GatewayError):
-                                if (await self.client.status(leader.url)).leader == entry.id:
-                                    return leader
-                    await asyncio.sleep(_POLL_SECONDS)
-        except TimeoutError:
-            raise etcd.EtcdError(f"no member leads\n{self.last_words()}") from None
+        leaders: list[member.Member] = []
+
+        async def led() -> str | None:
+            with contextlib.suppress(gateway.GatewayError):
+                for entry in await self.listed(linearizable=False):
+                    if (leader := self.members.get(entry.name)) is not None and leader.answering:
+                        with contextlib.suppress(gateway.GatewayError):
+                            if (await self.client.status(leader.url)).leader == entry.id:
+                                leaders.append(leader)
+            return None if leaders else "none says so"
+
+        await self._patiently("no member leads", led)
+        return leaders[0]
 
     # -- what is done to them
 

@@ -6,7 +6,6 @@ started); and an error is `{code, message}` with gRPC's code numbers.
 
 import contextlib
 import json
-import pathlib
 import ssl
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import aiohttp
 
 from .. import etcd, opened
-from . import certificates
 
 _SECONDS = 5.0
 
@@ -57,14 +55,6 @@ class Status:
     leader: int
     term: int
     learner: bool
-
-
-def tls(folder: pathlib.Path) -> ssl.SSLContext:
-    """Return a client's TLS context from `ca.crt`, `tls.crt` and `tls.key`; without the latter two, no certificate."""
-    context = ssl.create_default_context(cafile=folder / certificates.CA_FILE)
-    if (folder / certificates.CERTIFICATE_FILE).exists():
-        context.load_cert_chain(folder / certificates.CERTIFICATE_FILE, folder / certificates.KEY_FILE)
-    return context
 
 
 class Gateway(opened.Opened):

@@ -67,10 +67,6 @@ class Keeping(opened.Opened):
         """The running processes by name."""
         return {name: process.pid for name, process in self._processes.items() if process.returncode is None}
 
-    def pid(self, name: str) -> int | None:
-        """Return the process id, or None when it does not run."""
-        return self.pids.get(name)
-
     def last_words(self, name: str) -> str:
         """Return the end of what a process has said."""
         file = self._log(name)
@@ -125,7 +121,7 @@ class Keeping(opened.Opened):
                 self._processes[name].send_signal(number)
 
     def _held(self, name: str) -> bool:
-        pid = self.pid(name)
+        pid = self.pids.get(name)
         if pid is None:
             raise KeepingError(f"{name} does not run\n{self.last_words(name)}")
         try:
@@ -137,6 +133,15 @@ class Keeping(opened.Opened):
 
     def _log(self, name: str) -> pathlib.Path:
         return self.folder / f"{name}.log"
+
+
+def etcd_command(binary: pathlib.Path, name: str, data: pathlib.Path, client: str, peer: str) -> list[str]:
+    """Return how every member is started; `client` and `peer` are where clients and peers reach it, both URLs."""
+    return [
+        str(binary), f"--name={name}", f"--data-dir={data}", "--unsafe-no-fsync", "--log-level=warn",
+        f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+    ]  # fmt: skip
 
 
 _RANGE = range(20000, 32000)

@@ -46,7 +46,7 @@ class Member:
     @property
     def running(self) -> bool:
         """Whether there is a process, be it one that holds still."""
-        return self._processes.pid(self.name) is not None
+        return self.name in self._processes.pids
 
     @property
     def answering(self) -> bool:
@@ -65,27 +65,14 @@ class Member:
         Returns when the process runs. Raises KeepingError.
         """
         serving, peer = self._folder / "serving", self._folder / "peer"
+        command = keeping.etcd_command(self._binary, self.name, self._folder / "data", self.url, self.peer_url)
         self._command = [
-            str(self._binary),
-            f"--name={self.name}",
-            f"--data-dir={self._folder / 'data'}",
-            "--unsafe-no-fsync",
-            "--log-level=warn",
-            f"--heartbeat-interval={self.heartbeat_ms}",
-            f"--election-timeout={self.election_ms}",
-            f"--listen-client-urls={self.url}",
-            f"--advertise-client-urls={self.url}",
-            f"--listen-peer-urls={self.peer_url}",
-            f"--initial-advertise-peer-urls={self.peer_url}",
-            f"--initial-cluster={','.join(f'{name}={url}' for name, url in peers.items())}",
-            f"--initial-cluster-state={'existing' if joins else 'new'}",
+            *command, f"--initial-cluster={','.join(f'{name}={url}' for name, url in peers.items())}",
+            f"--initial-cluster-state={'existing' if joins else 'new'}", f"--initial-cluster-token={_TOKEN}",
             f"--strict-reconfig-check={str(strict).lower()}",
-            f"--initial-cluster-token={_TOKEN}",
-            "--client-cert-auth",
-            *_files("", serving),
-            "--peer-client-cert-auth",
-            *_files("peer-", peer),
-        ]
+            f"--heartbeat-interval={self.heartbeat_ms}", f"--election-timeout={self.election_ms}",
+            "--client-cert-auth", *_files("", serving), "--peer-client-cert-auth", *_files("peer-", peer),
+        ]  # fmt: skip
         await self.start_again()
 
     async def start_again(self) -> None:

@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from .. import SimulatorError, demo, pace, terminal
-from . import engines, pack, running, stories, verdict
+from . import chronicle, engines, pack, stories, verdict
 
 _FOLDER = pathlib.Path("build") / "fleet"
 _PACE = pace.DEMO.scaled(0.3)
@@ -38,31 +38,28 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: pack.Mutant | None) -> int:
-    story, screen, judged = stories.STORIES[name], terminal.Terminal(sys.stdout), verdict.Verdict()
+    story, screen = stories.STORIES[name], terminal.Terminal(sys.stdout)
     screen.print(f"{name}: {story.summary}\n" + (f"The pack lacks a safeguard: {mutant.what}\n" if mutant else ""))
-    lines: list[str] = []
     try:
         engines.folder()
         given = pack.Pack(mutant.edit if mutant else None)
         wanted: dict[str, Any] = {"masters": story.masters, "deadline_minutes": story.deadline_minutes}
-        async with running.opened(spokes, _PACE, folder, screen, given=given, **wanted) as fleet:
+        async with chronicle.opened(spokes, _PACE, folder, screen, given=given, **wanted) as fleet:
             try:
-                await story.play(fleet, judged)
+                await story.play(fleet)
             except verdict.StoryFailedError as error:
-                judged.claim("the story comes to its end", holds=False, actual=error)
-            finally:
-                lines = fleet.chronicle.table()
+                fleet.claim("the story comes to its end", holds=False, actual=error)
     except (SimulatorError, OSError) as error:
         words = f"\nFailed after {screen.seconds:.0f} s, logs are in {folder}: {error}"
         print(screen.paint(words, "red"), file=sys.stderr)
         return 1
     screen.print("\nThe order of events, in seconds:")
-    for line in lines:
+    for line in fleet.chronicle.table():
         screen.print(f"  {line}")
     screen.print(f"\nVerdict of {name} after {screen.seconds:.0f} s; logs are in {folder}")
-    judged.show(screen)
-    as_wanted = judged.holds is (mutant is None)
-    answer = "The story holds" if judged.holds else "The story does not hold"
+    fleet.show(screen)
+    as_wanted = fleet.holds is (mutant is None)
+    answer = "The story holds" if fleet.holds else "The story does not hold"
     more = ", and it should not with this pack" if mutant and as_wanted else ""
     screen.print(screen.paint(f"\n{answer}{more}", "green" if as_wanted else "red"))
     return 0 if as_wanted else 1

@@ -1,28 +1,27 @@
 """What happened where, and when: from watches of the hub's ManifestWorks and of every cluster's Infrastructure.
 
 The verdict of a story is about order, and only what was seen counts. An event is a word (see `Moment`); each is printed
-when it happens, and `table` shows at the end when each cluster came to what.
+when it happens, and `table` shows at the end when each cluster came to what. `opened` opens hub and clusters with it,
+as one; whatever ends that, the logs are kept in one folder, one below for each.
 """
 
 import asyncio
+import contextlib
 import functools
+import pathlib
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from .. import client, conditions, kinds, terminal
-from . import hub, pack, spoke
+from .. import client, conditions, kinds, pace, terminal
+from .. import opened as parts
+from . import hub as hubs
+from . import pack, spoke, verdict
 
 ASKED, UNASKED = "asked", "no longer asked"
-REQUESTED, CANCELLED, CHANGED, COMPLETED, DONE, FAILED = (
-    "requested",
-    "cancelled",
-    "topology changed",
-    "completed",
-    "done",
-    "failed",
-)
+REQUESTED, CANCELLED, CHANGED = "requested", "cancelled", "topology changed"
+COMPLETED, DONE, FAILED = "completed", "done", "failed"
 _MILESTONES = (ASKED, REQUESTED, CHANGED, COMPLETED, DONE, FAILED, CANCELLED, UNASKED)
 _STATES = ("Applied", "Progressing", "Degraded")
 _RETRY_SECONDS = 0.5
@@ -44,10 +43,11 @@ class Moment:
 class Chronicle:
     """Watches and remembers. `run` goes on until cancelled."""
 
-    def __init__(self, hub: hub.Hub, spokes: Iterable[spoke.Spoke], screen: terminal.Terminal) -> None:
+    def __init__(self, hub: hubs.Hub, spokes: Iterable[spoke.Spoke], screen: terminal.Terminal) -> None:
         self._hub = hub
         self._spokes = tuple(spokes)
-        self._screen = screen
+        self.tell = screen.say
+        """Prints a line of what happens."""
         self._began = time.monotonic()
         self._last: dict[tuple[str, str], Any] = {}
         self.moments: list[Moment] = []
@@ -89,10 +89,6 @@ class Chronicle:
         async for obj, deleted in api.states(kind, retry_seconds=_RETRY_SECONDS):
             note(obj, deleted)
 
-    def tell(self, subject: str, text: str, colour: str = "") -> None:
-        """Print a line of what happens."""
-        self._screen.say(subject, text, colour)
-
     # -- what the hub says
 
     def _work(self, work: dict[str, Any], deleted: bool) -> None:  # noqa: FBT001 - what is followed says so
@@ -106,9 +102,9 @@ class Chronicle:
             state = conditions.find(work, name)
             if state and self._new(cluster, name, (state["status"], state.get("message"))):
                 self.tell(cluster, f"{name}={state['status']} {state.get('message', '')}", "dim")
-        verdict = _verdict(work)
-        if self._new(cluster, "verdict", verdict) and verdict:
-            self._note(cluster, verdict)
+        word = _made_of(work)
+        if self._new(cluster, "verdict", word) and word:
+            self._note(cluster, word)
 
     def _replica_set(self, obj: dict[str, Any], _: bool) -> None:  # noqa: FBT001 - as above
         status = obj.get("status") or {}
@@ -150,7 +146,7 @@ class Chronicle:
         self.tell(cluster, event, "bold")
 
 
-def _verdict(work: dict[str, Any]) -> str:
+def _made_of(work: dict[str, Any]) -> str:
     """Return what the work manager makes of a work: done, failed, or nothing yet.
 
     ocm pkg/work/hub/controllers/manifestworkreplicasetcontroller, clusterRolloutStatusFunc (v1.2.0).
@@ -164,3 +160,62 @@ def _verdict(work: dict[str, Any]) -> str:
         return DONE
     failed = degraded.get("status") == "True" and degraded.get("observedGeneration") == generation
     return FAILED if failed else ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Fleet(verdict.Verdict):
+    """What is open, and what is claimed of it.
+
+    The last cluster is the canary: by their names alone it would come after all others.
+    """
+
+    hub: hubs.Hub
+    spokes: tuple[spoke.Spoke, ...]
+    chronicle: Chronicle
+    pack: pack.Pack
+    before: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The specification of each cluster's Infrastructure before anything was asked of it."""
+
+    @property
+    def canary(self) -> spoke.Spoke:
+        """The cluster of wave 0."""
+        return self.spokes[-1]
+
+    @property
+    def others(self) -> tuple[spoke.Spoke, ...]:
+        """All clusters but the canary."""
+        return self.spokes[:-1]
+
+
+@contextlib.asynccontextmanager
+async def opened(  # noqa: PLR0913 - what a story may ask for
+    number: int,
+    speeds: pace.Pace,
+    folder: pathlib.Path,
+    screen: terminal.Terminal,
+    *,
+    masters: Mapping[str, int] | None = None,
+    deadline_minutes: int | None = None,
+    given: pack.Pack,
+) -> AsyncIterator[Fleet]:
+    """Open a hub and so many clusters; logs go to `folder` when it closes.
+
+    `masters` are the control-plane nodes of those that have not three. `deadline_minutes` is when a transition is
+    overdue, in place of what the definitions say. `given` is what the engines are given.
+    Raises binaries.MissingError, RealServerError, KeepingError, InstallError, ClientError, OSError.
+    """
+    names = [f"spoke-{each}" for each in range(1, number + 1)]
+    async with contextlib.AsyncExitStack() as stack:
+        center = await stack.enter_async_context(hubs.Hub(names, folder / "hub"))
+        screen.say("hub", f"serves at {center.server.url}; placement and work manager run")
+        spokes = []
+        for name in names:
+            size = (masters or {}).get(name, 3)
+            part = spoke.Spoke(
+                name, center, speeds, folder / name, masters=size, deadline_minutes=deadline_minutes, given=given
+            )
+            spokes.append(await stack.enter_async_context(part))
+        screen.say("fleet", f"{', '.join(names)} are installed; operators and work agents run")
+        events = Chronicle(center, spokes, screen)
+        await stack.enter_async_context(parts.running(events.run()))
+        yield Fleet(hub=center, spokes=tuple(spokes), chronicle=events, pack=given)

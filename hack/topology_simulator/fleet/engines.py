@@ -1,8 +1,6 @@
 """The engines as processes: where the programs are (hack/engines is asked), how they are started, and their kinds.
 
-They are real and unchanged. What differs from a cluster is where they run: beside their API servers, with a kubeconfig
-file in place of a mounted one, without leader election, and on a free port of loopback. They look for news every two
-seconds (ten are the default), and evaluate a policy once a second at most (five).
+They are real and unchanged, and run beside their API servers, with the flags of engines.yaml.
 """
 
 import abc
@@ -12,28 +10,14 @@ import pathlib
 import shutil
 from typing import Any
 
-from .. import binaries, client, install, kubeconfig, opened
+import yaml
+
+from .. import binaries, client, install, kinds, kubeconfig, opened
 from ..envtest import server
 from ..etcd import keeping
 
 PLACEMENT, MANAGER, AGENT, POLICIES = "placement", "work-manager", "work-agent", "config-policy-controller"
-SYNC_SECONDS = 2
-_EVALUATION_SECONDS = 1
-HUB_DEFINITIONS = (
-    "managedclusters.cluster.open-cluster-management.io",
-    "managedclustersets.cluster.open-cluster-management.io",
-    "managedclustersetbindings.cluster.open-cluster-management.io",
-    "placements.cluster.open-cluster-management.io",
-    "placementdecisions.cluster.open-cluster-management.io",
-    "addonplacementscores.cluster.open-cluster-management.io",
-    "manifestworks.work.open-cluster-management.io",
-    "manifestworkreplicasets.work.open-cluster-management.io",
-)
-SPOKE_DEFINITIONS = (
-    "appliedmanifestworks.work.open-cluster-management.io",
-    "configurationpolicies.policy.open-cluster-management.io",
-    "operatorpolicies.policy.open-cluster-management.io",
-)
+_ENGINES: dict[str, dict[str, Any]] = yaml.safe_load(pathlib.Path(__file__).with_name("engines.yaml").read_text())
 POLICY_NAMESPACE = "managed"
 """Where a cluster keeps its policies; the copy of a hub's policies (governance-policy-framework-addon) is not here."""
 
@@ -44,12 +28,10 @@ def folder() -> pathlib.Path:
     return binaries.asked_of("engines", "path")
 
 
-def definitions(names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return the engines' own definitions of these names. Raises binaries.MissingError."""
+def definitions() -> list[dict[str, Any]]:
+    """Return the engines' own definitions, of a hub and of its clusters. Raises binaries.MissingError."""
     place = binaries.asked_of("engines", "crds")
-    read = (install.definition(path.read_text()) for path in sorted(place.glob("*.yaml")))
-    known = {definition["metadata"]["name"]: definition for definition in read}
-    return [known[name] for name in names]
+    return [install.definition(path.read_text()) for path in sorted(place.glob("*.yaml"))]
 
 
 class Engines(keeping.Keeping):
@@ -63,52 +45,16 @@ class Engines(keeping.Keeping):
         """Write a kubeconfig and return its place."""
         return kubeconfig.write(self.folder / f"{name}.kubeconfig", content)
 
-    async def placement(self, hub: pathlib.Path) -> None:
-        """Start placement. Raises KeepingError."""
-        await self._start(PLACEMENT, "placement", "controller", *_served(hub))
-
-    async def manager(self, hub: pathlib.Path) -> None:
-        """Start the work manager with ManifestWorkReplicaSets, which are behind an alpha gate. Raises KeepingError."""
-        gates = "--feature-gates=ManifestWorkReplicaSet=true"
-        await self._start(MANAGER, "work", "manager", *_served(hub), gates)
-
-    async def agent(self, cluster: str, hub: pathlib.Path, spoke: pathlib.Path) -> None:
-        """Start a cluster's work agent; the kubeconfigs are its restricted identities. Raises KeepingError."""
-        await self._start(
-            AGENT,
-            "work",
-            "agent",
-            *_served(spoke),
-            f"--spoke-cluster-name={cluster}",
-            f"--workload-source-config={hub}",
-            f"--agent-id={cluster}-agent",
-            f"--status-sync-interval={SYNC_SECONDS}s",
-        )
-
-    async def policies(self, cluster: str, spoke: pathlib.Path) -> None:
-        """Start a config-policy-controller; the kubeconfig is its restricted identity. Raises KeepingError."""
-        (port,) = keeping.free_ports(1)
-        await self._start(
-            POLICIES,
-            "config-policy-controller",
-            "controller",
-            f"--kubeconfig={spoke}",
-            f"--cluster-name={cluster}",
-            f"--health-probe-bind-address=127.0.0.1:{port}",
-            "--metrics-bind-address=0",
-            "--leader-elect=false",
-            f"--evaluation-backoff={_EVALUATION_SECONDS}",
-            WATCH_NAMESPACE=POLICY_NAMESPACE,
-        )
+    async def run(self, name: str, **words: object) -> None:
+        """Start an engine; `words` are for its flags: kubeconfigs of restricted identities. Raises KeepingError."""
+        entry, (port,) = _ENGINES[name], keeping.free_ports(1)
+        command = ["/usr/bin/env", *entry.get("environment", ()), str(folder() / entry["program"])]
+        self._commands[name] = command + kinds.filled(entry["flags"], port=port, **words)
+        await self.start_again(name)
 
     async def start_again(self, name: str) -> None:
         """Start a program that was stopped, with the same command line. Raises KeepingError."""
         await self.start(name, self._commands[name])
-
-    async def _start(self, name: str, program: str, *arguments: str, **environment: str) -> None:
-        settings = [f"{key}={value}" for key, value in environment.items()]
-        self._commands[name] = ["/usr/bin/env", *settings, str(folder() / program), *arguments]
-        await self.start_again(name)
 
 
 class Site(opened.Opened):
@@ -142,13 +88,3 @@ class Site(opened.Opened):
     @abc.abstractmethod
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:
         """Make what belongs there, and start the engines."""
-
-
-def _served(kubeconfig: pathlib.Path) -> tuple[str, ...]:
-    (port,) = keeping.free_ports(1)
-    return (
-        f"--kubeconfig={kubeconfig}",
-        "--namespace=open-cluster-management",
-        f"--listen=127.0.0.1:{port}",
-        "--disable-leader-election",
-    )

@@ -7,13 +7,11 @@ in a second request. That one is refused, so the hub calls the work not applied;
 
 import asyncio
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from .. import conditions, kinds
-from . import hub as hubs
-from . import pack, spoke, verdict
+from . import chronicle, pack, spoke, verdict
 
 _SECONDS = 60.0
 _KEPT = ("uid", "ownerReferences", "finalizers", "labels", "annotations")
@@ -37,27 +35,25 @@ def refusal(work: dict[str, Any]) -> str:
     return next((str(state.get("message", "")) for state in states if state.get("status") == "False"), "")
 
 
-async def wrong(
-    hub: hubs.Hub, cluster: spoke.Spoke, given: pack.Pack, judged: verdict.Verdict, tell: Callable[[str, str], None]
-) -> None:
+async def wrong(fleet: chronicle.Fleet, cluster: spoke.Spoke) -> None:
     """Try every mistake on a cluster. Raises StoryFailedError, ClientError."""
-    good = given.work_spec()
+    good = fleet.pack.work_spec()
     for mistake in _mistakes(good):
-        await _try(hub, cluster, mistake, judged, tell)
-    role = given.rights()[0]
+        await _try(fleet, cluster, mistake)
+    role = fleet.pack.rights()[0]
     # Without the right to make a request.
     await _give(cluster, {**role, "rules": [rule for rule in role["rules"] if rule["verbs"] != ["set"]]})
     unmarked = _Mistake("no-marker", "a work agent without our marker", good, "desiredtopology")
-    await _try(hub, cluster, unmarked, judged, tell)
+    await _try(fleet, cluster, unmarked)
     await _give(cluster, role)
     await cluster.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": "SingleReplica"}})
     foreign = _Mistake("foreign-field", "a request that another field manager owns", good, "fleet-harness")
-    await _try(hub, cluster, foreign, judged, tell)
+    await _try(fleet, cluster, foreign)
     await cluster.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": None}})
     spec = {name: part for name, part in good.items() if name != "deleteOption"}
     what = "the default delete option, which takes possession of the object,"
     possessive = _Mistake("foreground", what, spec, "ownerReferences", requests=True)
-    await _try(hub, cluster, possessive, judged, tell)
+    await _try(fleet, cluster, possessive)
 
 
 def _mistakes(good: dict[str, Any]) -> list[_Mistake]:
@@ -70,9 +66,8 @@ def _mistakes(good: dict[str, Any]) -> list[_Mistake]:
     ]
 
 
-async def _try(
-    hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake, judged: verdict.Verdict, tell: Callable[[str, str], None]
-) -> None:
+async def _try(fleet: chronicle.Fleet, cluster: spoke.Spoke, mistake: _Mistake) -> None:
+    hub = fleet.hub
     before = await cluster.infrastructure()
     await hub.apply([pack.WORKS.new(mistake.name, cluster.name, spec=mistake.spec)])
     work: dict[str, Any] = {}
@@ -83,8 +78,8 @@ async def _try(
 
     await verdict.until(f"{cluster.name} answers {mistake.name}", answered, _SECONDS)
     sentence = refusal(work)
-    tell(cluster.name, f"{mistake.what}: {sentence or 'applied'}")
-    judged.claim(
+    fleet.chronicle.tell(cluster.name, f"{mistake.what}: {sentence or 'applied'}")
+    fleet.claim(
         f"{mistake.what} is called not applied, and the ManifestWork says why",
         holds=mistake.says in sentence,
         actual=sentence,
@@ -99,8 +94,8 @@ async def _try(
     spec = dict((after or {}).get("spec") or {})
     if mistake.requests:
         requested = spec.pop("desiredTopology", None)
-        judged.claim(f"{mistake.what} makes the request anyway", holds=requested == pack.TARGET, actual=requested)
-    judged.claim(
+        fleet.equal(f"{mistake.what} makes the request anyway", requested, pack.TARGET)
+    fleet.claim(
         f"{mistake.what} changes nothing else, and Infrastructure outlives it",
         holds=after is not None
         and spec == before["spec"]

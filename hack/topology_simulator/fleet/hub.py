@@ -92,14 +92,14 @@ class Hub(engines.Site):
         return self.engines.kubeconfig("administrator", self.server.kubeconfig())
 
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:  # noqa: ARG002 - nothing else is opened
-        await install.define(self.api, engines.definitions(engines.HUB_DEFINITIONS))
+        await install.define(self.api, engines.definitions())
         await pack.create(self.api, pack.RIGHTS["hub"])
         for name in self.clusters:
             await pack.create(self.api, _registered(name, wave=0 if name == self.clusters[-1] else 1))
             await self.api.patch_status(pack.MANAGED_CLUSTERS, name, {"conditions": _states(reachable=True)})
         place = self.engines.kubeconfig("hub", self.server.kubeconfig())
-        await self.engines.placement(place)
-        await self.engines.manager(place)
+        for name in (engines.PLACEMENT, engines.MANAGER):
+            await self.engines.run(name, site=place)
 
 
 def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:
@@ -110,10 +110,4 @@ def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:
 
 
 def _states(*, reachable: bool) -> list[dict[str, Any]]:
-    available = ("True", "ManagedClusterAvailable") if reachable else ("Unknown", "ManagedClusterLeaseUpdateStopped")
-    wanted = [
-        conditions.Condition("HubAcceptedManagedCluster", "True", "HubClusterAdminAccepted", "accepted"),
-        conditions.Condition("ManagedClusterJoined", "True", "ManagedClusterJoined", "joined"),
-        conditions.Condition("ManagedClusterConditionAvailable", *available, "as its lease says"),
-    ]
-    return conditions.written(wanted)
+    return conditions.written(conditions.stated("registered", "reachable" if reachable else "unreachable"))

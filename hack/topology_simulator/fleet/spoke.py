@@ -6,11 +6,8 @@ ServiceAccount that OCM gives it, with the rights that OCM gives it for itself, 
 
 import asyncio
 import contextlib
-import functools
 import pathlib
 from typing import Any
-
-import yaml
 
 from .. import box, install, kinds, pace, scenario, shape
 from ..actors import kubelets
@@ -18,10 +15,6 @@ from ..envtest import audit, openshift, server
 from . import engines, pack
 from . import hub as hubs
 
-_MANIFESTS = pathlib.Path(__file__).parents[3] / "bindata" / "manifests"
-_RULES = ("rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1")
-_NAMESPACE = "openshift-topology-operator"
-_ACCOUNT = f"system:serviceaccount:{_NAMESPACE}:cluster-topology-operator"
 _AGENT = f"system:serviceaccount:{pack.AGENT_NAMESPACE}:{pack.AGENT_ACCOUNT}"
 _POLICY_AGENT = f"system:serviceaccount:{pack.POLICY_AGENT_NAMESPACE}:{pack.POLICY_AGENT_ACCOUNT}"
 _LEASE = ("--lease-duration", "15", "--renew-deadline", "10", "--retry-period", "2")
@@ -49,11 +42,7 @@ class Spoke(engines.Site):
         deadline_minutes: int | None = None,
         given: pack.Pack,
     ) -> None:
-        users = {
-            "operator": _service_account(_ACCOUNT),
-            "agent": _service_account(_AGENT),
-            "policy": _service_account(_POLICY_AGENT),
-        }
+        users = {"agent": _service_account(_AGENT), "policy": _service_account(_POLICY_AGENT)}
         super().__init__(server.RealServer(users, beside=hub.server, prefix=f"/{name}"), folder)
         self.name = name
         self._hub = hub
@@ -64,31 +53,25 @@ class Spoke(engines.Site):
         self.box: box.Box
 
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:
-        """Make the rights of operator and agent, before either runs; then let the cluster live."""
-        await install.define(self.api, engines.definitions(engines.SPOKE_DEFINITIONS))
-        rules = _rules()
-        named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
-        await pack.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])
-        await pack.create(self.api, [*rules, *pack.RIGHTS["cluster"], *self._pack.rights()])
-        await asyncio.sleep(_REFRESH_SECONDS)
+        await install.define(self.api, engines.definitions())
+        await pack.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted(_NAMESPACES)])
+        await pack.create(self.api, [*pack.RIGHTS["cluster"], *self._pack.rights()])
         served = box.Served(
             administrator=self.server.kubeconfig(),
-            operator=self.server.kubeconfig("operator"),
-            clients=self.server.client_authority,
             definitions=openshift.definitions(),
+            account=self.server.kubeconfig,
         )
         story = scenario.load("happy-path").model_copy(
             update={"cluster": shape.Shape(masters=self._masters), "deadline_minutes": self._deadline_minutes}
         )
         self._folder.mkdir(parents=True, exist_ok=True)
         self.box = await parts.enter_async_context(
-            box.opened(story, self._pace, self._folder, served=served, flags=_LEASE)
+            box.opened(story, self._pace, self._folder, served=served, flags=_LEASE, manifests=True)
         )
-        await self.engines.agent(
-            self.name,
-            self.engines.kubeconfig("hub", self._hub.server.kubeconfig(self.name)),
-            self.engines.kubeconfig("spoke", self.server.kubeconfig("agent")),
-        )
+        await asyncio.sleep(_REFRESH_SECONDS)
+        hub = self.engines.kubeconfig("hub", self._hub.server.kubeconfig(self.name))
+        site = self.engines.kubeconfig("spoke", self.server.kubeconfig("agent"))
+        await self.engines.run(engines.AGENT, cluster=self.name, hub=hub, site=site)
 
     # -- what happens to it
 
@@ -174,10 +157,3 @@ def record_of(infrastructure: dict[str, Any]) -> dict[str, Any]:
 def _service_account(name: str) -> server.User:
     namespace = name.split(":")[2]
     return server.User(name, ("system:serviceaccounts", f"system:serviceaccounts:{namespace}"))
-
-
-@functools.cache
-def _rules() -> tuple[dict[str, Any], ...]:
-    texts = [path.read_text() for path in sorted(_MANIFESTS.glob("*.yaml"))]
-    documents = [obj for text in texts for obj in yaml.load_all(text, install.LOADER) if obj]
-    return tuple(obj for obj in documents if obj["apiVersion"] in _RULES)

@@ -11,43 +11,44 @@ from topology_api import vocabulary
 
 from .. import conditions
 from ..envtest import audit
-from . import chronicle, pack, running, spoke, verdict
+from . import chronicle, pack, spoke, verdict
 
 READY_SECONDS, CONVERSION_SECONDS = 90.0, 240.0
 SOAK_SECONDS = 5
 _LOOK_SECONDS = 15.0
 
 
-def rollout(fleet: running.Fleet, **parts: Any) -> list[dict[str, Any]]:
+def rollout(fleet: chronicle.Fleet, **parts: Any) -> list[dict[str, Any]]:
     """Return a roll-out with the times of a story, or with these."""
     planned = {"soak_seconds": SOAK_SECONDS, "deadline_seconds": 600, "max_concurrency": 1}
     return fleet.pack.roll_out(**(planned | parts))
 
 
-async def prepared(fleet: running.Fleet, without: Iterable[spoke.Spoke] = ()) -> dict[str, dict[str, Any]]:
-    """Let the survey begin, and wait until each cluster but those says that it is ready; return all specifications."""
+async def prepared(fleet: chronicle.Fleet, without: Iterable[spoke.Spoke] = ()) -> None:
+    """Let the survey begin, and wait until each cluster but those says that it is ready."""
     await fleet.hub.apply(fleet.pack.survey())
     for each in (each for each in fleet.spokes if each not in without):
         await verdict.until(f"{each.name} says that it is ready", each.ready, READY_SECONDS)
     fleet.chronicle.tell("fleet", "the clusters say that they are ready to be asked")
-    return {each.name: (await each.infrastructure())["spec"] for each in fleet.spokes}
+    for each in fleet.spokes:
+        fleet.before[each.name] = (await each.infrastructure())["spec"]
 
 
-async def lost(fleet: running.Fleet, cluster: spoke.Spoke) -> None:
+async def lost(fleet: chronicle.Fleet, cluster: spoke.Spoke) -> None:
     """Take the power of a cluster, and let the hub see that."""
     await cluster.lose()
     await fleet.hub.report(cluster.name, reachable=False)
     fleet.chronicle.tell("story", f"{cluster.name} has lost its power; the hub calls it unreachable", "yellow")
 
 
-async def regained(fleet: running.Fleet, cluster: spoke.Spoke) -> None:
+async def regained(fleet: chronicle.Fleet, cluster: spoke.Spoke) -> None:
     """Give it back, and let the hub see that."""
     await cluster.recover()
     await fleet.hub.report(cluster.name, reachable=True)
     fleet.chronicle.tell("story", f"{cluster.name} has its power back")
 
 
-async def all_done(fleet: running.Fleet) -> None:
+async def all_done(fleet: chronicle.Fleet) -> None:
     """Wait until the engine says so."""
     await came(fleet, chronicle.DONE, fleet.spokes, CONVERSION_SECONDS)
 
@@ -57,19 +58,19 @@ async def all_done(fleet: running.Fleet) -> None:
     await verdict.until("the roll-out is complete", complete, READY_SECONDS)
 
 
-async def rolled_out(fleet: running.Fleet) -> str:
+async def rolled_out(fleet: chronicle.Fleet) -> str:
     """Return where the roll-out is, as the hub calls it: Progressing, Complete and the like."""
     states = (await fleet.hub.replica_set())["status"].get("conditions") or []
     return next((state["reason"] for state in states if state["type"] == "PlacementRolledOut"), "")
 
 
-async def open_requests(fleet: running.Fleet) -> list[str]:
+async def open_requests(fleet: chronicle.Fleet) -> list[str]:
     """Return the clusters of which a topology is requested."""
     specs = {each.name: (await each.infrastructure())["spec"] for each in fleet.spokes}
     return [name for name, spec in specs.items() if spec.get("desiredTopology")]
 
 
-async def came(fleet: running.Fleet, event: str, clusters: Iterable[spoke.Spoke], seconds: float) -> None:
+async def came(fleet: chronicle.Fleet, event: str, clusters: Iterable[spoke.Spoke], seconds: float) -> None:
     """Wait until each of these clusters came to an event."""
     names = [each.name for each in clusters]
 
@@ -108,7 +109,7 @@ _SURVEY_SECONDS = 120.0
 _REQUESTS = {(verb, "infrastructures", "cluster", "") for verb in ("patch", "update")}
 
 
-def canary_alone(fleet: running.Fleet, judged: verdict.Verdict, soak_seconds: float) -> None:
+def canary_alone(fleet: chronicle.Fleet, soak_seconds: float) -> None:
     """No other cluster is asked before the canary is done and has soaked: by the times that the hub has written."""
     works = fleet.chronicle.works
     done = conditions.find(works.get(fleet.canary.name), "Progressing").get("lastTransitionTime")
@@ -118,72 +119,59 @@ def canary_alone(fleet: running.Fleet, judged: verdict.Verdict, soak_seconds: fl
         earliest is None
         or (dt.datetime.fromisoformat(earliest) - dt.datetime.fromisoformat(done)).total_seconds() >= soak_seconds
     )
-    judged.claim(
+    fleet.claim(
         f"no other cluster is asked before the canary is done and has soaked for {soak_seconds:g} s",
         holds=soaked,
         actual=f"the canary is done at {done}, the next is asked at {earliest}",
     )
 
 
-def nobody_but(fleet: running.Fleet, judged: verdict.Verdict, when: str, clusters: Sequence[spoke.Spoke]) -> None:
+def nobody_but(fleet: chronicle.Fleet, when: str, clusters: Sequence[spoke.Spoke]) -> None:
     """Only these clusters have been asked until now."""
     asked = fleet.chronicle.came_to(chronicle.ASKED)
     names = [each.name for each in clusters]
-    judged.claim(f"{when}, only {', '.join(names)} is asked", holds=asked == names, actual=asked)
+    fleet.equal(f"{when}, only {', '.join(names)} is asked", asked, names)
 
 
-def one_at_a_time(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+def one_at_a_time(fleet: chronicle.Fleet) -> None:
     """After the canary one cluster is under way, in the order of the names."""
     events, names = fleet.chronicle, [each.name for each in fleet.others]
     spans = [(events.first(name, chronicle.ASKED), events.first(name, chronicle.DONE)) for name in names]
     times = [moment for span in spans for moment in span]
     known = [moment for moment in times if moment is not None]
     ordered = len(known) == len(times) and all(former <= later for former, later in itertools.pairwise(known))
-    judged.claim("the others are converted one at a time, in the order of their names", holds=ordered, actual=spans)
+    fleet.claim("the others are converted one at a time, in the order of their names", holds=ordered, actual=spans)
 
 
-def asked_once(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+def asked_once(fleet: chronicle.Fleet) -> None:
     """No cluster lost its ManifestWork."""
-    lost = fleet.chronicle.came_to(chronicle.UNASKED)
-    judged.claim("no cluster loses its ManifestWork at any time", holds=not lost, actual=lost)
+    fleet.equal("no cluster loses its ManifestWork at any time", fleet.chronicle.came_to(chronicle.UNASKED), [])
 
 
-async def converted(judged: verdict.Verdict, clusters: Iterable[spoke.Spoke], to: str = "HighlyAvailable") -> None:
+async def converted(fleet: chronicle.Fleet, clusters: Iterable[spoke.Spoke], to: str = "HighlyAvailable") -> None:
     """These clusters have that topology in both parts."""
     for each in clusters:
         status = (await each.infrastructure())["status"]
         pair = (status["controlPlaneTopology"], status["infrastructureTopology"])
-        judged.claim(f"{each.name} is {to}, in both parts", holds=pair == (to, to), actual=pair)
+        fleet.equal(f"{each.name} is {to}, in both parts", pair, (to, to))
 
 
-async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]) -> None:
+async def least_writes(fleet: chronicle.Fleet) -> None:
     """A cluster's specification is what it was but for the request, and the engines there wrote nothing else.
 
     That is read in the audit logs of the whole roll-out: of what was sent to Infrastructure, and of everything else.
     """
     for each in fleet.spokes:
-        spec, was = (await each.infrastructure())["spec"], before[each.name]
-        other = sorted(name for name in spec.keys() | was.keys() if spec.get(name) != was.get(name))
-        judged.claim(
-            f"nothing of {each.name}'s specification differs from before but desiredTopology",
-            holds=set(other) <= {_FIELD},
-            actual=other,
-        )
+        spec, was = (await each.infrastructure())["spec"], fleet.before[each.name]
+        other = {name for name in spec.keys() | was.keys() if spec.get(name) != was.get(name)} - {_FIELD}
+        fleet.equal(f"nothing of {each.name}'s specification differs from before but {_FIELD}", other, set())
         written = each.written_by_engines()
         foreign = [
             _described(event) for event in written if event.resource not in _OWN_WRITES and not _is_request(event)
         ]
-        judged.claim(
-            f"the engines on {each.name} wrote Infrastructure and their own, says the audit log",
-            holds=not foreign,
-            actual=foreign,
-        )
+        fleet.equal(f"the engines on {each.name} wrote Infrastructure and their own, says the audit log", foreign, [])
         further = [part for event in written if _is_request(event) for part in _further(event.body, was)]
-        judged.claim(
-            f"they sent nothing but spec.{_FIELD} to Infrastructure that differs from before",
-            holds=not further,
-            actual=further,
-        )
+        fleet.equal(f"they sent nothing but spec.{_FIELD} to Infrastructure that differs from before", further, [])
     foreign = [
         f"{event.user}: {_described(event)}"
         for event in audit.Log(fleet.hub.server.folder / "audit.log").read()
@@ -191,9 +179,7 @@ async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Ma
         and (event.verb not in ("get", "list", "watch") and 200 <= event.code < 300)
         and (event.resource not in ("manifestworks", "events") or event.user != f"{_AGENTS}{event.namespace}:agent")
     ]
-    judged.claim(
-        "on the hub each agent wrote the works of its own cluster, and events", holds=not foreign, actual=foreign
-    )
+    fleet.equal("on the hub each agent wrote the works of its own cluster, and events", foreign, [])
 
 
 def _is_request(event: audit.Event) -> bool:
@@ -211,7 +197,7 @@ def _further(body: Mapping[str, Any], was: Mapping[str, Any]) -> list[str]:
     return meta + [f"spec.{name}" for name in spec if name != _FIELD and spec[name] != was.get(name)]
 
 
-async def surveyed(fleet: running.Fleet, judged: verdict.Verdict, when: str, line: str, code: int, *names: str) -> None:
+async def surveyed(fleet: chronicle.Fleet, when: str, line: str, code: int, *names: str) -> None:
     """`oc topology fleet` prints this line of counts and these names, and ends with this code; agents need a moment."""
     answer: tuple[int, str] = (-1, "")
 
@@ -220,11 +206,9 @@ async def surveyed(fleet: running.Fleet, judged: verdict.Verdict, when: str, lin
         answer = await fleet.hub.surveyed()
         return answer[0] == code and all(text in answer[1] for text in (line, *names))
 
-    try:
+    holds = False
+    with contextlib.suppress(verdict.StoryFailedError):
         await verdict.until(line, agrees, _SURVEY_SECONDS)
-    except verdict.StoryFailedError:
-        holds = False
-    else:
         holds = True
     fleet.chronicle.tell("survey", answer[1].strip())
-    judged.claim(f"{when}, `oc topology fleet` says: {line}; exit code {code}", holds=holds, actual=answer)
+    fleet.claim(f"{when}, `oc topology fleet` says: {line}; exit code {code}", holds=holds, actual=answer)

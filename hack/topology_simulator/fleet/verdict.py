@@ -33,6 +33,10 @@ class Verdict:
         """Say that something must hold; `actual` is shown when it does not."""
         self.claims.append((sentence, holds, "" if holds else str(actual)))
 
+    def equal(self, sentence: str, actual: object, wanted: object) -> None:
+        """Say that something must be so."""
+        self.claim(sentence, holds=actual == wanted, actual=actual)
+
     @property
     def holds(self) -> bool:
         """Whether there are claims and all of them hold."""

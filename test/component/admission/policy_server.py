@@ -210,7 +210,7 @@ def shipped() -> dict[str, dict[str, Any]]:
 def rendered(namespace: str = cluster.OWN_NAMESPACE) -> list[dict[str, Any]]:
     """Return every object of the manifests."""
     text = manifests.render(namespace=namespace, monitoring=False)
-    return [one for one in yaml.safe_load_all(text) if one]
+    return [one for one in yaml.load_all(text, yaml.CSafeLoader) if one]
 
 
 def _admission() -> list[tuple[kinds.Kind, dict[str, Any]]]:

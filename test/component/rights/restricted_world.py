@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from test import polling, processes
-from test.component import backend, cluster, definitions, reactors, real
+from test.component import backend, cluster, definitions, phases, reactors, real
 from test.component import world as worlds
 from test.component.rights import grants
 from topology_simulator import binaries, install, kinds, kubeconfig, machine_api, serving
@@ -34,7 +34,7 @@ DNSMASQ = "50-master-dnsmasq-configuration"
 SECRETS = kinds.Kind("", "secrets", "Secret", namespaced=True)
 _REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
 _OWN_REVIEWS = kinds.Kind("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
-_AGENT = kinds.Kind("lca.openshift.io", "imagebasedupgrades", "ImageBasedUpgrade")
+_BROUGHT = [kinds.Kind(one.group, one.plural, one.kind, one.namespaced, one.version) for one in phases.UNSERVED]
 
 
 class SharedCluster:
@@ -96,7 +96,7 @@ class RestrictedWorld(worlds.World):
         self.through_proxy = False
         self.serving = serving.Serving(folder / "tls", ground.session.server.client_authority)
         self.flags = ("--serving-cert-dir", str(self.serving.certificates))
-        self.tls = ssl.create_default_context(cadata=self.serving.scraper("nobody").authority.read_text())
+        self.tls = ssl.create_default_context(cadata=(self.serving.certificates / "ca.crt").read_text())
         self.audit = ground.session.server.audit()
         self._asked: list[audit.Event] = []
         self._scraper: ssl.SSLContext | None = None
@@ -112,7 +112,7 @@ class RestrictedWorld(worlds.World):
     def scraper(self) -> ssl.SSLContext:
         """Return the way in of the cluster's Prometheus, who may read the metrics."""
         if self._scraper is None:
-            self._scraper = self.serving.scraper().tls()
+            self._scraper = self.serving.tls()
         return self._scraper
 
     async def add_machines(self) -> None:
@@ -123,13 +123,15 @@ class RestrictedWorld(worlds.World):
 
     @contextlib.asynccontextmanager
     async def lifecycle_agent(self) -> AsyncIterator[None]:
-        """Let the cluster know the kind that the lifecycle agent brings."""
-        made = await self.api.create(kinds.DEFINITIONS, install.of_anything(_AGENT))
+        """Let the cluster know the kinds that the lifecycle agent and others bring."""
+        made = [await self.api.create(kinds.DEFINITIONS, install.of_anything(kind)) for kind in _BROUGHT]
         try:
-            await definitions.until_served(self.api, _AGENT)
+            for kind in _BROUGHT:
+                await definitions.until_served(self.api, kind)
             yield
         finally:
-            await self.api.delete(kinds.DEFINITIONS, made["metadata"]["name"])
+            for one in made:
+                await self.api.delete(kinds.DEFINITIONS, one["metadata"]["name"])
 
     # -- rights
 

@@ -110,7 +110,7 @@ async def unable_to_ask(staged: RestrictedWorld, grant: Grant) -> None:
     operator = await staged.operator()
     await restricted_world.until_known(staged, operator, (503, f"not allowed to ask the API server for {grant.what}"))
     await operator.said(f"cannot create {grant.what}: 403 Forbidden")
-    tls = staged.serving.scraper().tls()
+    tls = staged.serving.tls()
     await polling.until("Prometheus is let in", lambda: operator.ask("/metrics", tls=tls), holds=process.lets_in)
     await staged.until("the topology has moved", lambda status: status["controlPlaneTopology"] == "HighlyAvailable")
 

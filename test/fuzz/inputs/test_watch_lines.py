@@ -116,8 +116,8 @@ class Server:
     def __init__(self, raw: bytes, piece: int) -> None:
         self._raw, self._piece = raw, piece
 
-    async def list(self, kind: Any, *, reduce: Any, **_: Any) -> client.Listing[Any]:
-        one = {"kind": kind.kind, "metadata": {"name": "a", "resourceVersion": "10"}}
+    async def list(self, selection: Any, reduce: Any, **_: Any) -> client.Listing[Any]:
+        one = {"kind": selection.resource.kind, "metadata": {"name": "a", "resourceVersion": "10"}}
         return client.Listing((reduce(one),), "10")
 
     def open_watch(self, *_: Any) -> Any:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import dataclasses
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from topology_controller import act, reconcile
 from topology_controller.kube import client as clients
-from topology_controller.kube import errors, queue, resource
+from topology_controller.kube import errors, queue
 from topology_controller.observe import catalog, facts, members, watches
 from topology_controller.report import events, metrics, view
 from topology_simulator.apiserver import patch as merge_patches
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_controller.definitions import load, settings
+    from topology_controller.kube import resource
 
 Raw = dict[str, Any]
 Key = tuple[str, str | None, str]
@@ -38,6 +39,12 @@ VERSION: Key = raw_operands.VERSION
 MASTER_POOL: Key = raw_operands.MASTER_POOL
 BACKENDS = "topology.openshift.io/load-balancer-backends"
 ROUTER: Key = ("ingresscontrollers", "openshift-ingress-operator", "default")
+
+
+def _copied(raw: Raw) -> Raw:
+    """In a fraction of the time that `copy.deepcopy` takes, which was an eighth of all that runs in this cluster."""
+    copied: Raw = json.loads(json.dumps(raw))
+    return copied
 
 
 def accept(*_: object) -> None:
@@ -81,7 +88,7 @@ class Cluster:
         """Create or replace an object and tell the watches."""
         self.version += 1
         _plural, namespace, name = key
-        made = copy.deepcopy(raw)
+        made = _copied(raw)
         metadata = {"name": name, "uid": f"uid-{name}", "generation": 1, **made.get("metadata", {})}
         if namespace:
             metadata["namespace"] = namespace
@@ -90,8 +97,8 @@ class Cluster:
         self.objects[key] = made
         for selection, waiting in list(self._watching.values()):
             if self._selects(selection, key, made):
-                waiting.put_nowait((kind, copy.deepcopy(made)))
-        return copy.deepcopy(made)
+                waiting.put_nowait((kind, _copied(made)))
+        return _copied(made)
 
     def change(self, key: Key, patch: Raw) -> Raw:
         """Merge into an object, as somebody else."""
@@ -104,7 +111,7 @@ class Cluster:
         gone["metadata"]["resourceVersion"] = str(self.version)
         for selection, waiting in list(self._watching.values()):
             if self._selects(selection, key, gone):
-                waiting.put_nowait(("DELETED", copy.deepcopy(gone)))
+                waiting.put_nowait(("DELETED", _copied(gone)))
 
     def ask_for(self, topology: str | None) -> None:
         """Make, change or cancel the request."""
@@ -171,23 +178,20 @@ class Cluster:
         found = self.objects.get((raw_operands.plural(f"{kind.plural}.{kind.group}"), namespace, name))
         if found is None:
             raise self.error(errors.NotFound, 404, "get")
-        return copy.deepcopy(found)
+        return _copied(found)
 
     async def list(
-        self, kind: resource.Resource, *, reduce: Any = lambda raw: raw, **options: Any
+        self, selection: resource.Selection, reduce: Any = lambda raw: raw, **_: Any
     ) -> clients.Listing[Any]:
         """Read a list."""
+        kind = selection.resource
         self._count("list", kind.plural)
         await self._pause()
         if kind.plural in self.unserved:
             raise self.error(errors.Forbidden, 403, "list")
         if kind.plural in self.deaf:
             raise self.error(errors.Throttled, 429, "list")
-        name = (options.get("field_selector") or "").partition("metadata.name=")[2] or None
-        selection = resource.Selection(kind, options.get("namespace"), name, options.get("label_selector"))
-        items = tuple(
-            reduce(copy.deepcopy(raw)) for key, raw in self.objects.items() if self._selects(selection, key, raw)
-        )
+        items = tuple(reduce(_copied(raw)) for key, raw in self.objects.items() if self._selects(selection, key, raw))
         return clients.Listing(items, str(self.version))
 
     async def serves(self, kind: resource.Resource) -> bool:
@@ -236,11 +240,11 @@ class Cluster:
         version = body["metadata"].get("resourceVersion")
         if not create and version != self.objects[key]["metadata"]["resourceVersion"]:
             raise self.error(errors.Conflict, 409)
-        self.writes.append((where, copy.deepcopy(body)))
+        self.writes.append((where, _copied(body)))
         if create:
             made = self.put(key, merge_patches.merge(body, {"metadata": {"annotations": self.annotations}}))
         elif merge_patches.merge(self.objects[key], {"status": body["status"]}) == self.objects[key]:
-            made = copy.deepcopy(self.objects[key])  # what changes nothing has no new version, and no watch tells of it
+            made = _copied(self.objects[key])  # what changes nothing has no new version, and no watch tells of it
         else:
             made = self.change(key, {"status": body["status"]})
         if key == OPERATOR and self.echo:

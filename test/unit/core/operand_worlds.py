@@ -10,7 +10,7 @@ from test import sentences
 
 from topology_api.types import TopologyPair
 from topology_controller.definitions import operands as matrices
-from topology_controller.observe import facts
+from topology_controller.observe import catalog, facts
 
 LONG_AGO = datetime(2026, 2, 28, 12, 0, 0, tzinfo=UTC)
 """When everything that was there before the change came to rest."""
@@ -51,7 +51,9 @@ def at(
     matrix: matrices.Matrix, pair: TopologyPair, *, fresh: int = 0, nodes: tuple[str, ...] = NAMES
 ) -> dict[str, facts.Fact[facts.Operand]]:
     """Every operand of the matrix, by key, as it is when its operator has followed the topology."""
-    found: dict[str, facts.Fact[facts.Operand]] = {}
+    found: dict[str, facts.Fact[facts.Operand]] = {
+        one.key: facts.Unobserved(one.what, sentences.MISSING, facts.Kind.MISSING) for one in catalog.ALL if one.operand
+    }
     for group in matrix.groups:
         topology = group.topology(pair)
         if group.managed_by is not None:

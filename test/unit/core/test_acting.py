@@ -153,13 +153,6 @@ async def test_nothing_changes_without_evidence() -> None:
     assert not server.sent
 
 
-async def test_a_report_that_stands_already_is_not_sent() -> None:
-    server = PatchRecorder()
-    status = {"versions": [{"name": "operator", "version": "1"}], "extension": None}
-    assert await hands(server).report(worlds.own(status={"versions": status["versions"], "foreign": 1}), status) is None
-    assert server.sent == []
-
-
 async def test_a_report_carries_the_version_and_only_what_differs() -> None:
     server = PatchRecorder()
     standing = worlds.own(status={"versions": [1], "extension": {"a": 1, "b": 2}, "foreign": 1})

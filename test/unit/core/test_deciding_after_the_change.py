@@ -294,13 +294,13 @@ def test_the_check_that_has_been_failing_longest_is_named_and_it_is_one_event_fo
     # The console comes long before the other in the order of the definition, but has not been failing for as long.
     at = worlds.DEADLINE
     stuck = worlds.decide(but(second.record, at, operands=both), now=at)
-    assert stuck.degraded is not None
-    assert "Blocked by MultusAdmissionReplicas" in stuck.degraded.message
+    assert "Blocked by MultusAdmissionReplicas" in str(stuck.degraded)
     assert reasons(stuck) == [EventReason.TRANSITION_STUCK]
     assert said(stuck, ConditionType.PROGRESSING) == (T, Reason.TRANSITION_CONVERGING)
+    pinned = worlds.decide(but(second.record, at, operands=both, ingress_controller=PINNED), now=at)
+    assert "Blocked by RouterReplicas" in str(pinned.degraded), "what can be repaired comes before what is older"
     healed = worlds.decide(but(stuck.record, at, operands=unready(console)), now=at)
-    assert healed.degraded is not None
-    assert "Blocked by ConsoleReplicas" in healed.degraded.message
+    assert "Blocked by ConsoleReplicas" in str(healed.degraded)
     well = worlds.decide(but(healed.record, at), now=at)
     assert (well.degraded, well.happened) == (None, ())
 

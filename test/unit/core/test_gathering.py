@@ -40,8 +40,8 @@ class SlowApi:
     async def get(self, resource: Any, name: str, *, namespace: str | None = None) -> Any:
         return await self._answer(resource, name, namespace)
 
-    async def list(self, resource: Any, *, namespace: str | None = None, **_: Any) -> Any:
-        return await self._answer(resource, None, namespace)
+    async def list(self, selection: Any, *_: Any, **__: Any) -> Any:
+        return await self._answer(selection.resource, None, selection.namespace)
 
     async def _answer(self, resource: Any, name: str | None, namespace: str | None) -> Any:
         self.asked.append(resource.plural)
@@ -85,7 +85,7 @@ class OddApi:
     async def get(self, *_: Any, **__: Any) -> dict[str, Any]:
         return self._raw
 
-    async def list(self, *_: Any, reduce: Any, **__: Any) -> Any:
+    async def list(self, _: Any, reduce: Any, **__: Any) -> Any:
         return clients.Listing((reduce(self._raw),), "1")
 
 
@@ -371,10 +371,10 @@ async def test_a_right_that_lacks_holds_and_heals_without_a_restart() -> None:
     cluster, refusing = Cluster(), [True]
     listing = cluster.list
 
-    async def refused(kind: Any, **options: Any) -> Any:
-        if kind.plural == "machines" and refusing:
+    async def refused(selection: Any, reduce: Any = None, **options: Any) -> Any:
+        if selection.resource.plural == "machines" and refusing:
             raise cluster.error(errors.Forbidden, 403, "list")
-        return await listing(kind, **options)
+        return await listing(selection, reduce, **options)
 
     cluster.list = refused  # type: ignore[method-assign]  # a fault of this one list
     async with running(cluster):

@@ -219,10 +219,10 @@ class Faulty(Cluster):
         super().__init__()
         self._plural = plural
 
-    async def list(self, kind: resource.Resource, **options: Any) -> Any:
-        if kind.plural == self._plural:
+    async def list(self, selection: resource.Selection, *reduce: Any, **options: Any) -> Any:
+        if selection.resource.plural == self._plural:
             raise ZeroDivisionError("a bug")
-        return await super().list(kind, **options)
+        return await super().list(selection, *reduce, **options)
 
 
 @pytest.mark.parametrize("plural", ["infrastructures", "schedulers"])

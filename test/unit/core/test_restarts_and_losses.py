@@ -267,7 +267,7 @@ async def test_a_jump_while_it_is_quiet_neither_shortens_nor_endlessly_lengthens
         assert cluster.condition("Degraded") == ("False", "AsExpected")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 90), st.sampled_from((-300, 300))), max_size=4))
 async def test_however_often_it_jumps_completed_needs_the_whole_quiet_time(jumps: list[tuple[int, int]]) -> None:
     cluster = Cluster()

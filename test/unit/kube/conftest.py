@@ -283,11 +283,9 @@ class Store:
         if error is not None:
             raise error
 
-    async def list(
-        self, kind: resource.Resource, *, reduce: Any = lambda raw: raw, page: int = 500, **_: Any
-    ) -> client.Listing[Any]:
+    async def list(self, selection: resource.Selection, reduce: Any = lambda raw: raw, **_: Any) -> client.Listing[Any]:
         # A page of one is asked for the version of the store.
-        await self._asked("newest" if page == 1 else "list")
+        await self._asked("newest" if selection.page == 1 else "list")
         return client.Listing(tuple(reduce(copy.deepcopy(raw)) for raw in self.objects.values()), str(self.version))
 
     @contextlib.asynccontextmanager

@@ -18,6 +18,8 @@ from topology_controller.kube import client as clients
 from topology_controller.kube import config, errors, queue, resource, transport
 
 CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
+ALL = resource.Selection(CLUSTER)
+PAIRS = resource.Selection(CLUSTER, page=2)
 
 
 def status(code, reason, **more):
@@ -377,7 +379,7 @@ async def paged(faulty, connect):
 
 
 async def test_pages_are_followed(faulty, paged):
-    listing = await paged.list(CLUSTER, reduce=dict, label_selector="a=b", field_selector="metadata.name=x", page=2)
+    listing = await paged.list(resource.Selection(CLUSTER, name="x", label_selector="a=b", page=2), dict)
     assert (names(listing), listing.resource_version) == (list("abcde"), "50")
     asked = {"limit": "2", "labelSelector": "a=b", "fieldSelector": "metadata.name=x"}
     assert [one.query for one in faulty.asked] == [asked, {**asked, "continue": "t1"}, {**asked, "continue": "t2"}]
@@ -385,7 +387,7 @@ async def test_pages_are_followed(faulty, paged):
 
 @pytest.mark.parametrize(("enough", "read"), [(1, "ab"), (2, "ab"), (3, "abcd"), (9, "abcde")])
 async def test_no_page_is_asked_for_once_there_are_enough(paged, enough, read):
-    listing = await paged.list(CLUSTER, reduce=dict, page=2, enough=lambda items: len(items) >= enough)
+    listing = await paged.list(PAIRS, dict, enough=lambda items: len(items) >= enough)
     assert names(listing) == list(read)
 
 
@@ -407,9 +409,9 @@ async def test_a_snapshot_that_is_dropped_in_the_middle_is_begun_again_once(faul
     client = await connect()
     if drops > 1:
         with pytest.raises(errors.Gone):
-            await client.list(CLUSTER, reduce=dict)
+            await client.list(ALL, dict)
     else:
-        listing = await client.list(CLUSTER, reduce=dict)
+        listing = await client.list(ALL, dict)
         assert names(listing) == list("xyz")
         assert listing.resource_version == "60"
     assert begun == 2
@@ -441,7 +443,7 @@ async def test_raw_pages_do_not_pile_up(faulty, connect, monkeypatch):
 
     faulty.behave = behave
     client = await connect()
-    listing = await client.list(CLUSTER, page=10, reduce=lambda raw: raw["metadata"]["name"])
+    listing = await client.list(ALL, lambda raw: raw["metadata"]["name"])
     assert len(listing.items) == 60
     assert seen == [0] * 6, f"raw objects alive at each page: {seen}"
 
@@ -463,12 +465,12 @@ async def test_a_list_that_is_not_one_is_an_error(faulty, connect, broken):
     faulty.answer(200, broken)
     client = await connect(request_timeout=0.3)
     with pytest.raises(errors.Malformed):
-        await client.list(CLUSTER, reduce=dict, timeout=0.4)
+        await client.list(ALL, dict, timeout=0.4)
 
 
 @pytest.mark.parametrize("kind", ["PartialObjectMetadataList", "WidgetList"])
 async def test_metadata_only_asks_for_it_and_takes_the_whole_too(faulty, connect, kind):
     faulty.answer(200, page("a", kind=kind))
     client = await connect()
-    assert names(await client.list(CLUSTER, reduce=dict, metadata_only=True)) == ["a"]
+    assert names(await client.list(resource.Selection(CLUSTER, metadata_only=True), dict)) == ["a"]
     assert faulty.asked[0].headers["Accept"] == "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"

@@ -11,14 +11,12 @@ import operand_rights as rights
 from kubectl_topology import cluster
 from topology_controller import bindata
 from topology_controller.definitions import operands as matrices
+from topology_controller.observe import catalog
 
 Rule = tuple[str, str, str, str, str]
-DEPLOYMENT = {
-    "kind": "Deployment",
-    "namespace": "openshift-console",
-    "name": "console",
-    "replicas": {"HighlyAvailable": 2},
-}
+OF_CHECKS = {source.selection.resource.plural for source in catalog.ALL if source.operand}
+PLACE = {"namespace": "openshift-console", "name": "console"}
+DEPLOYMENT: dict[str, Any] = {**PLACE, "kind": "Deployment", "replicas": {"HighlyAvailable": 2}}
 CONSOLE = {"check": "ConsoleReplicas", "operator": "console", "follows": "controlPlane", "operands": [DEPLOYMENT]}
 STATIC_PODS = {"kind": "StaticPods", "resource": "Etcd", "name": "cluster"}
 ETCD = {"check": "EtcdRevision", "operator": "etcd", "follows": "controlPlane", "operands": [STATIC_PODS]}
@@ -45,6 +43,7 @@ def rules(given: matrices.Matrix, *others: dict[str, Any], of: str = rights.NAME
         for rule in role.get("rules", ())
         for group in rule.get("apiGroups", ())
         for resource in rule["resources"]
+        if resource not in OF_CHECKS
         for name in rule.get("resourceNames", [""])
     }
 
@@ -58,7 +57,7 @@ MANAGED = {"managedBy": {"kind": "Console", "group": "operator.openshift.io", "n
 KINDS = (
     {**DEPLOYMENT, "kind": "StatefulSet"},
     {**DEPLOYMENT, "kind": "IngressController"},
-    {"kind": "PodDisruptionBudget", "namespace": "openshift-console", "name": "console"},
+    {**PLACE, "kind": "PodDisruptionBudget"},
     {"kind": "StaticPods", "resource": "KubeScheduler", "name": "cluster"},
 )
 OF_KINDS = {

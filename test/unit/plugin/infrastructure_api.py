@@ -82,9 +82,9 @@ class Api:
             return {"kind": "Lease", "metadata": {"name": name, "resourceVersion": "1"}, "spec": spec}
         raise self._refused("get", resource, options.get("namespace"), name)
 
-    async def list(self, resource: resources.Resource, **options: Any) -> Any:
-        self.asked.append(f"list {resource.plural}")
-        raise self._refused("list", resource, options.get("namespace"), None)
+    async def list(self, selection: resources.Selection, *_: Any, **__: Any) -> Any:
+        self.asked.append(f"list {selection.resource.plural}")
+        raise self._refused("list", selection.resource, selection.namespace, None)
 
     async def serves(self, resource: resources.Resource) -> bool:
         self.asked.append(f"discover {resource.plural}")

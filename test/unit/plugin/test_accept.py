@@ -204,7 +204,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[facts.Facts]:
 
 async def accepted(client: Client) -> tuple[errors.Ended, cluster.Connection]:
     connection = cluster.Connection(client, "https://api.example.com:6443")  # type: ignore[arg-type] # what is used
-    connection.interruption.begin("accept")
+    connection.interruption.text = errors.BEGINNING["accept"]
 
     async def consent(_: accept.Offer) -> None:
         return None

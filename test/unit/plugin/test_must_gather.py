@@ -29,6 +29,7 @@ from kubectl_topology import answers, errors, main, must_gather
 from kubectl_topology import cluster as connected
 from kubectl_topology.commands import audit, plan, status
 from topology_api import vocabulary
+from topology_controller.definitions import operands
 
 from ..core import worlds
 
@@ -90,7 +91,7 @@ def _answers(client: Any, now: datetime) -> dict[str, Any]:
         whole = await connected.everything(at, TRANSITIONS)
         return whole.known, {
             "plan": plan.target(whole, TRANSITIONS, "HighlyAvailable")[0],
-            "ways": plan.overview(await connected.overview(at, TRANSITIONS), TRANSITIONS)[0],
+            "ways": plan.overview(await connected.overview(at, TRANSITIONS), TRANSITIONS),
             "status": status.answer(await connected.present(at, TRANSITIONS), TRANSITIONS),
             "audit": audit.audit(await connected.census(at, TRANSITIONS), TRANSITIONS)[0],
         }
@@ -122,7 +123,11 @@ def _lasting(answer: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("state", VERDICTS)
-def test_the_answers_are_those_of_the_cluster(capsys: Capture, state: str) -> None:
+def test_the_answers_are_those_of_the_cluster(capsys: Capture, monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+    matrix, paths = operands.shipped(), "".join(collected(state))
+    # A group in a namespace that no archive has yet is younger than they are.
+    known = [group for group in matrix.groups if all(f"/{one.namespace or ''}" in paths for one in group.operands)]
+    monkeypatch.setattr(operands, "shipped", lambda: matrix.model_copy(update={"groups": tuple(known)}))
     for question, live in json.loads((ARCHIVES / f"{state}.json").read_text()).items():
         main.main([*question.split(), "--must-gather", str(ARCHIVES / f"{state}.tar.gz"), "-o", "json"])
         assert _lasting(json.loads(capsys.readouterr().out)) == _lasting(live), question

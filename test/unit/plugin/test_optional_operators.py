@@ -62,8 +62,9 @@ class Api:
         self.objects = {"clusterserviceversions": versions, "leases": leases, "pods": pods}
         self.allowed, self.refuses, self.asked = allowed, refuses.split(), list[str]()
 
-    async def list(self, resource: Any, *, reduce: Any, namespace: Any, **options: Any) -> Any:
-        self.asked.append(f"{resource.plural} {namespace} {options['label_selector']}")
+    async def list(self, selection: Any, reduce: Any, **_: Any) -> Any:
+        resource, namespace = selection.resource, selection.namespace
+        self.asked.append(f"{resource.plural} {namespace} {selection.label_selector}")
         if resource.plural in self.refuses:
             raise kube.Forbidden("list", resource, namespace, None, 403, "Forbidden", "no")
         return clients.Listing(tuple(map(reduce, self.objects[resource.plural])), "1")

@@ -148,7 +148,7 @@ def test_in_any_cluster_it_is_written_only_where_the_operator_would_take_it_up(k
 
 
 async def answered(api: Api, made: Any, command: str, answer: Awaitable[tuple[Any, int]]) -> tuple[Any, int]:
-    made.interruption.begin(command)
+    made.interruption.text = errors.BEGINNING[command]
     try:
         found, code = await answer
         replies.conforms(replies.through_json(found))

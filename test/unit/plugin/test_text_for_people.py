@@ -152,6 +152,11 @@ def test_a_schema_refuses_other_words_types_and_fields(field: str, value: object
         assert not replies.VALID["TopologyStatus"].is_valid({name: answer[name] for name in answer if name != lacking})
 
 
+def test_each_schema_is_one() -> None:
+    for validator in replies.VALID.values():
+        validator.check_schema(validator.schema)
+
+
 # Names
 
 

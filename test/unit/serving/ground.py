@@ -77,9 +77,8 @@ class Cluster:
         path = spec["nonResourceAttributes"]["path"]
         return {**body, "status": {"allowed": (spec["user"], path) in self.grants}}
 
-    async def list(self, resource: Any, **_: Any) -> clients.Listing[dict[str, Any]]:
-        reduce = _["reduce"]
-        found = tuple(reduce(one) for one in self._objects(resource.kind))
+    async def list(self, selection: Any, reduce: Any, **_: Any) -> clients.Listing[dict[str, Any]]:
+        found = tuple(reduce(one) for one in self._objects(selection.resource.kind))
         return clients.Listing(found, str(self._version))
 
     @contextlib.asynccontextmanager

@@ -26,7 +26,7 @@ PHASES = ("Idle", "Unsupported", "Pending", "Admitting", "Converging", "Complete
 
 @functools.cache
 def _file(version: str) -> Raw:
-    found: Raw = yaml.safe_load((FOLDER / f"{version}.yaml").read_text(encoding="utf-8"))
+    found: Raw = yaml.load((FOLDER / f"{version}.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
     return found
 
 
