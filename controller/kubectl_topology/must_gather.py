@@ -162,13 +162,11 @@ class Archive:
             raise kube.NotFound("get", resource, namespace, name, 404, "NotFound", "by the archive")
         return objects[namespace, name]
 
-    async def list(
-        self, resource: resources.Resource, *, reduce: Callable[[Raw], T], **options: Any
-    ) -> clients.Listing[T]:
+    async def list(self, selection: resources.Selection, reduce: Callable[[Raw], T], **_: object) -> clients.Listing[T]:
         """Return what a label selector selects. Raises KubeError where some may not be in the archive."""
-        objects = self._newest("list", resource, options.get("namespace"))
-        self._prove("list", resource, options.get("namespace"))
-        selected = [raw for raw in objects.values() if _selects(options.get("label_selector") or "", raw)]
+        objects = self._newest("list", selection.resource, selection.namespace)
+        self._prove("list", selection.resource, selection.namespace)
+        selected = [raw for raw in objects.values() if _selects(selection.label_selector or "", raw)]
         return clients.Listing(tuple(map(reduce, selected)), "")
 
     def _prove(self, verb: str, resource: resources.Resource, namespace: str | None, name: str | None = None) -> None:
