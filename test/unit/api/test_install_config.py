@@ -116,7 +116,7 @@ CONTROL_PLANES = "1, 3, 4 or 5; 2 with an arbiter or with fencing"
         (config(control_plane=True), "controlPlane.replicas", "true", NUMBER),
         (config(control_plane=10**5000), "controlPlane.replicas", "a number of more than 18 digits", NUMBER),
         (config(control_plane=0), "controlPlane.replicas", "0", CONTROL_PLANES),
-        (config(compute=[pool("worker", "x" * 90)]), "compute[0].replicas", "'" + "x" * 59 + "...", NUMBER),
+        (config(compute=[pool("worker", "x" * 90)]), "compute[0].replicas", "'" + "x" * 60 + "...'", NUMBER),
         (config(compute=[pool("infra", 1)]), "compute[0].name", "'infra'", "worker or edge"),
         (
             config(compute=[pool("worker", 2), pool("worker", 2)]),
