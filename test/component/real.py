@@ -71,7 +71,7 @@ class Session:
     What operators may do there is what `manifests` grants.
     """
 
-    manifests = functools.partial(manifests.render, monitoring=False)
+    manifests = staticmethod(functools.partial(manifests.render, monitoring=False))
 
     def __init__(self) -> None:
         self.server = server.RealServer(dict.fromkeys(TOKENS, OPERATOR))
