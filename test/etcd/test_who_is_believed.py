@@ -6,6 +6,7 @@ Endpoints where somebody else answers, or nobody, and certificates that do not f
 from __future__ import annotations
 
 import contextlib
+import re
 import ssl
 
 import pytest
@@ -66,7 +67,7 @@ async def test_the_members_of_another_cluster_prove_nothing(three, change, statu
     ("trusted", "shown", "words"),
     [
         ("stranger", None, "certificate verify failed"),
-        ("cluster", "stranger", "TLS: "),
+        ("cluster", "stranger", "TLS: |does it accept our certificate"),
         ("cluster", "expired", "TLS: it refused us: "),
     ],
 )
@@ -77,7 +78,7 @@ async def test_a_certificate_that_does_not_fit_on_either_side(three, tmp_path, t
     folder = certificates.write(tmp_path / "client", authority.certificate, pairs[shown])
     answer = await asking.ask(three, folder=folder)
     assert answer.status is asking.UNKNOWN, answer
-    assert words in answer.message
+    assert re.search(words, answer.message), answer
 
 
 async def test_clients_and_members_move_to_another_authority(tmp_path):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OPERATORS = catalog.CLUSTER_OPERATORS
 INGRESS = "clusteroperators.config.openshift.io/ingress: malformed: nested too deeply"
-DEPTHS = [1_500, 200_000]
+DEPTHS = [15_000, 200_000]
 
 
 class Read(NamedTuple):
@@ -93,11 +93,11 @@ async def test_a_single_object_is_malformed_at_once(faulty: Any, connect: Any, d
 async def test_a_store_keeps_it_as_malformed_until_it_is_mended(
     faulty: Any, connect: Any, soon: Callable[..., Any], quick: watch.Timing
 ) -> None:
-    deep = nested({"type": "MODIFIED", "object": operator("ingress", 8, extension="HERE")}, 1_500)
+    deep = nested({"type": "MODIFIED", "object": operator("ingress", 8, extension="HERE")}, DEPTHS[0])
 
     async def behave(asked: Any, reply: Any) -> None:
         if not asked.is_watch:
-            await reply.whole(200, nested(items(metadata_first=False, deep="dns"), 1_500))
+            await reply.whole(200, nested(items(metadata_first=False, deep="dns"), DEPTHS[0]))
             return
         await reply.begin()
         await reply.event("MODIFIED", operator("dns", 8))
@@ -136,5 +136,5 @@ async def test_a_store_keeps_it_as_malformed_until_it_is_mended(
 def test_what_is_no_event_stays_none(line: Any, reason: str) -> None:
     request = errors.Request("watch", OPERATORS, None, None, ("ClusterOperator",), "/")
     with pytest.raises(errors.Malformed) as caught:
-        errors.event(request, nested(line, 1_500))
+        errors.event(request, nested(line, DEPTHS[0]))
     assert caught.value.reason == reason

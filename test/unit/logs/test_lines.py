@@ -35,8 +35,8 @@ def test_a_text_line_has_the_header_of_klog_in_utc() -> None:
     assert found is not None
     assert (found["letter"], found["place"], found["rest"]) == ("I", "reconcile.py:42", "phase Idle")
     assert int(found["process"]) == os.getpid()
-    said = dt.datetime.strptime(found["when"], "%m%d %H:%M:%S.%f")  # noqa: DTZ007 - klog says no zone; it is UTC
     true = dt.datetime.fromtimestamp(made.created, dt.UTC)
+    said = dt.datetime.strptime(f"{true.year}{found['when']}", "%Y%m%d %H:%M:%S.%f")  # noqa: DTZ007 - klog's is UTC
     assert (said.month, said.day, said.hour, said.minute) == (true.month, true.day, true.hour, true.minute)
 
 
