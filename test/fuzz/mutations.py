@@ -162,8 +162,14 @@ def _hosted_is_ours(disabled: Any) -> Any:
     return wrong
 
 
-def _always_now(_: object, __: object, now: Any) -> Any:
-    return now.replace(microsecond=0)
+def _always_now(entered: Any) -> Any:
+    return lambda context, phase, **fields: entered(
+        context, phase, **fields, phase_transition_time=context.now.replace(microsecond=0)
+    )
+
+
+async def _ask_nobody(_: act.Act) -> None:
+    """Neither who else guards a write nor the lease."""
 
 
 def _at_once(scene: Any, *_: object) -> Any:
@@ -255,9 +261,7 @@ MUTATIONS = (
         _TRAPS,
         seed=2,
     ),
-    Mutation(
-        "the lease is not asked", _instead(act.Act, "_hold_lease", lambda _: None), (Promise.LEASED,), _FROZEN, seed=2
-    ),
+    Mutation("the lease is not asked", _instead(act.Act, "_hold", _ask_nobody), (Promise.LEASED,), _FROZEN, seed=2),
     Mutation("Unknown counts as Met", _unknown_is_met, (Promise.PROVEN, Promise.CONVERGED), seed=2),
     Mutation(
         "voters are counted by keys",
@@ -342,7 +346,7 @@ MUTATIONS = (
     Mutation("every look is reported", _instead(clusteroperator, "differs", lambda *_: True), (Promise.CALM,)),
     Mutation(
         "a phase begins anew with every look",
-        _instead(records, "phase_time", _always_now),
+        _around(records, "entered", _always_now),
         (Promise.CALM, Promise.ARRIVES),
     ),
     Mutation(
