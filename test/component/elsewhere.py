@@ -38,7 +38,7 @@ _USER = servers.User(
 class Site(real.Session):
     """A real API server of a cluster that is acted on from elsewhere."""
 
-    def manifests(self) -> str:  # type: ignore[override]  # what is a partial there
+    def manifests(self) -> str:
         return manifests.elsewhere("target", None, cluster.OWN_NAMESPACE, monitoring=False)
 
 
