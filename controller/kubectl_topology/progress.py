@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from topology_api.vocabulary import CheckName, Phase
 from topology_controller import shell
-from topology_controller.decide import assessment
+from topology_controller.decide import problems
 from topology_controller.definitions import registry
 
 from . import optional, sections
@@ -270,9 +270,9 @@ def _troubles(answer: answers.Status) -> Iterator[tuple[str, str]]:
     """Reason and text of what a person should know first; a problem and a condition of the same reason once."""
     problem, degraded, disabled = answer["problem"], answer["degraded"], answer["disabled"]
     voters = sum(member["role"] == "voter" for member in answer["etcd"]["items"])
-    few = {2: assessment.TWO_VOTERS}
+    few = {2: problems.TWO_VOTERS}
     if answer["phase"] == "Converging":
-        few[1] = assessment.ONE_VOTER
+        few[1] = problems.ONE_VOTER
     if voters in few and (problem is None or problem["reason"] != "TwoVoters"):
         yield "Danger", f"{few[voters]}: do not restart a control-plane node."
     if problem is not None:

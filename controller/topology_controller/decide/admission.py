@@ -20,7 +20,7 @@ from ..checks import catalog, load_balancer, operators
 from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
 from ..definitions import load, model
 from ..observe import facts
-from . import applicability, assessment, baseline, cadence, convergence, records
+from . import applicability, assessment, baseline, cadence, convergence, problems, records
 from .state import EVIDENCE_SECONDS, Context, Decision, Step
 
 ECHO_BOUND = timedelta(minutes=8)
@@ -105,8 +105,8 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     drains = drains and not load_balancer.drain_accepted(known)
     drained = f"{load_balancer.ROUTER_BRIEFLY}: {load_balancer.two_routers()}" if drains else ""
     note = assessment.within(note, drained, least=[drained])
-    unreadable = assessment.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
-    advisories, problem = records.advised(context, record), assessment.before_change(context, record, unreadable, note)
+    unreadable = problems.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
+    advisories, problem = records.advised(context, record), problems.before_change(context, record, unreadable, note)
     verdict = _verdict(definition, failing, now, available=ready)
     verdicts = tuple([verdict if item.name == definition.name else item for item in record.available])
     record = records.updated(record, advisories=advisories, problem=problem, available=verdicts)
@@ -148,7 +148,7 @@ def _as_read_live(
         # The answers that it was written with had numbers, too.
         note=(previous.message or _failing(context.known, kept)) if failing else held,
         upgrade_block=block,
-        degraded=assessment.unreadable(checks, context.now),
+        degraded=problems.unreadable(checks, context.now),
         look_again=_next_look(context, previous),
     )
 
@@ -177,7 +177,7 @@ def _admitting(context: Context, settling: dict[str, datetime], unobserved: tupl
 
 def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     """What keeps the request from passing its preflight, and the danger of the state in which it waits."""
-    return sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), assessment.danger(known))
+    return sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), problems.danger(known))
 
 
 def _held(context: Context, measured: Baseline | tuple[facts.Unobserved, ...] | None) -> str:
@@ -186,7 +186,7 @@ def _held(context: Context, measured: Baseline | tuple[facts.Unobserved, ...] | 
     # a watch in trouble said last may be old; the live reads cover only what preflight asks.
     fell_back, own = context.leader.fell_back, context.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
-        return f"Paused: no transition begins. {assessment.PAUSED}"
+        return f"Paused: no transition begins. {problems.PAUSED}"
     if context.leader.misconfigured is not None and context.leader.misconfigured.holds:
         return "The configuration cannot be read: no transition begins. See condition Degraded"
     if unread := applicability.native_unreadable(context.known):
@@ -279,9 +279,9 @@ def _change(
 
 def _next_look(context: Context, record: TopologyTransition, settling: Iterable[datetime] = ()) -> float | None:
     """When time alone could change this decision, in seconds."""
-    moments = [*settling, *assessment.moments(context), *assessment.unreadable_moments(record.checks)]
+    moments = [*settling, *problems.moments(context), *problems.unreadable_moments(record.checks)]
     if record.phase is Phase.PENDING:
-        moments += [records.stands_at(record), assessment.blocked_at(record, context.now)]
+        moments += [records.stands_at(record), problems.blocked_at(record, context.now)]
     if context.leader.hold_until is not None:
         moments.append(context.leader.hold_until)
     if context.leader.fell_back is not None:

@@ -1,54 +1,27 @@
-"""What stands first wherever a transition is shown, and why an administrator should look (`problem`).
+"""What stands first wherever a transition is shown: how far it is, what is waited for, what an administrator has to do.
 
 Sentences have no time that has passed: they are written to ClusterOperator `topology` and to the record, and one that
 changed by the minute would be a write by the minute. What counts on (the page, `status`) adds the age. Where there is a
 command it stands last, so that it can be copied.
-
-`problem` is what fleets and health checks go by, so it lasts: each reason has its own bound, and the one that is there
-keeps its time while it stays. Of several the first in the order below is shown. Nothing here decides about topology.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
-from topology_api import vocabulary
-from topology_api.types import Advisory, Check, LastTransition, Problem, TopologyTransition, fit, whole_seconds
-from topology_api.vocabulary import CheckName, CheckStatus, Phase, ProblemReason, Reason
+from topology_api.types import Advisory, Check, LastTransition
+from topology_api.vocabulary import CheckStatus
 
-from ..checks import etcd, nodes
-from ..checks.result import LONGEST, CheckResult, fitting, listed, sentences
+from ..checks.result import LONGEST, CheckResult, listed, sentences
 from ..definitions import model, registry
-from ..observe import facts
-from . import cadence, records
-from .state import Cause, Context
 
 _LONGEST_COMMAND = 1024
 """Characters of a command that is printed in a sentence; half a command would be worse than none."""
 _ADVISORIES: Final[dict[str, str]] = {
     check.value: traits.advisory.value for check, traits in registry.TRAITS.items() if traits.advisory is not None
 }
-TWO_VOTERS = "etcd has two voting members, and the loss of either one stops the cluster"
-ONE_VOTER = "etcd has one voting member, and its loss stops the cluster"
-_BLOCKED_BOUND = timedelta(hours=1)  # how long a request may be Pending before it is a problem
-_UNREADABLE_BOUND = timedelta(minutes=5)  # how long a fact may be unreadable before the operator calls itself Degraded
-TWO_VOTERS_BOUND = timedelta(minutes=15)
-"""How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
-_TWO = 2
-_LOOK = "Look at: oc get nodes -l node-role.kubernetes.io/control-plane"
-PAUSED = (
-    f"Annotation {vocabulary.PAUSED_ANNOTATION} is set on ClusterOperator {vocabulary.CLUSTER_OPERATOR}. Remove it "
-    f"with: oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
-)
-_OPERATOR = "machine-config"
-_OF_POOLS = {
-    CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED,
-    CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT,
-    CheckName.CLUSTER_OPERATORS_STABLE,
-}
-"""What a paused pool keeps from being Met; the last only because of the machine config operator itself."""
 
 
 def typical(definition: model.Definition | None, last: LastTransition | None) -> str:
@@ -143,167 +116,3 @@ def within(*parts: str, least: Sequence[str]) -> str:
             break
         kept = [each for each in kept if each != part]
     return sentences(*kept)
-
-
-def unreadable(checks: tuple[Check, ...], now: datetime) -> Cause | None:
-    """A fact that could not be read for long makes the operator Degraded; a moment does not."""
-    unknown = [check for check in checks if check.status is CheckStatus.UNKNOWN]
-    lasting = [check for check in unknown if now - check.last_transition_time >= _UNREADABLE_BOUND]
-    if not lasting:
-        return None
-    texts = [f"{check.name}: {check.message}" for check in lasting]
-    message = fitting(lambda most: f"Unknown for more than 5 minutes: {listed(texts, most, '; ')}")
-    return Cause(Reason.EVIDENCE_UNREADABLE, message)
-
-
-def unreadable_moments(checks: tuple[Check, ...]) -> list[datetime]:
-    """When each Unknown will have lasted too long."""
-    return [check.last_transition_time + _UNREADABLE_BOUND for check in checks if check.status is CheckStatus.UNKNOWN]
-
-
-def before_change(context: Context, record: TopologyTransition, unreadable: Cause | None, note: str) -> Problem | None:
-    """The problem of a request that is Pending or Admitting."""
-    own = context.known.own_operator
-    if (two := _two_voters(context)) is not None:
-        return two
-    if unreadable is not None:
-        return problem(context, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
-    if not isinstance(own, facts.Unobserved) and own.paused:
-        return problem(context, ProblemReason.PAUSED, PAUSED)
-    if record.phase is Phase.PENDING and context.now >= blocked_at(record, context.now):
-        return problem(context, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
-    return None
-
-
-def after_change(
-    context: Context, record: TopologyTransition, awaited: tuple[CheckResult, ...], degraded: Cause | None
-) -> Problem | None:
-    """The problem of a transition that converges. `awaited` are the answers that it still goes by."""
-    if (first := _two_voters(context) or redundancy_lost(context)) is not None:
-        return first
-    if degraded is not None:
-        stuck = degraded.reason is Reason.TRANSITION_STUCK
-        return problem(context, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
-    if (paused := _paused_pools(context, awaited)) is not None:
-        return paused
-    if record.target is not None and context.infrastructure.desired is None and not record.by_native:
-        restore = records.request(record.target.control_plane)
-        gone = f"The topology has changed to {record.target}, and spec.{vocabulary.DESIRED} is gone"
-        return problem(context, ProblemReason.REQUEST_LOST, f"{gone}. Restore it with: {restore}")
-    return None
-
-
-def problem(context: Context, reason: ProblemReason, message: str) -> Problem:
-    """The problem, since the time when the record began to have one for this reason."""
-    before = _before(context, reason)
-    since = whole_seconds(context.now) if before is None else before.since
-    return Problem(reason=reason, message=fit(message), since=since)
-
-
-def _before(context: Context, reason: ProblemReason) -> Problem | None:
-    """The problem that the record has, where it has it for this reason."""
-    before = context.record.problem if context.record is not None else None
-    return before if before is not None and before.reason is reason else None
-
-
-def blocked_at(record: TopologyTransition, now: datetime) -> datetime:
-    """From when on a request that stays Pending is a problem."""
-    return (record.phase_transition_time or now) + _BLOCKED_BOUND
-
-
-def moments(context: Context) -> list[datetime]:
-    """When time alone changes an answer or a problem: two voters last too long, what was lost is back for a while."""
-    since, ahead = context.leader.two_voters_since, cadence.moments(context.known)
-    if since is not None:
-        ahead.append(since + TWO_VOTERS_BOUND)
-    if _before(context, ProblemReason.REDUNDANCY_LOST) is not None:
-        ahead.append(_lost_until(context))
-    return ahead
-
-
-def two_voters(known: facts.Facts) -> bool | None:
-    """Does etcd have exactly two voting members, or, after the change, only one? None when that is not known."""
-    # Before the change one is what a single node has.
-    voters = etcd.members(known)
-    if isinstance(voters, facts.Unobserved):
-        return None
-    return len(voters) == _TWO or (len(voters) == 1 and _converging(known) is not None)
-
-
-def danger(known: facts.Facts) -> str:
-    """How few voting members etcd has and what that means; empty where it has enough, or where that is not known."""
-    voters = etcd.members(known)
-    if not two_voters(known) or isinstance(voters, facts.Unobserved):
-        return ""
-    return TWO_VOTERS if len(voters) == _TWO else ONE_VOTER
-
-
-def _two_voters(context: Context) -> Problem | None:
-    """Two voters for too long, by this leader or by the record: it lasts over a restart, and while it is not known."""
-    since, recorded = context.leader.two_voters_since, _before(context, ProblemReason.TWO_VOTERS)
-    late = since is not None and context.now >= since + TWO_VOTERS_BOUND
-    if two_voters(context.known) is False or not (recorded or late):
-        return None
-    voters = etcd.members(context.known)
-    if isinstance(voters, facts.Unobserved) and recorded is not None:
-        return recorded
-    single = not isinstance(voters, facts.Unobserved) and len(voters) == 1
-    text, harm = ("one voting member", "its loss") if single else ("two voting members", "the loss of either one")
-    message = (
-        f"etcd has had {text} for more than 15 minutes, and {harm} stops the cluster. Do not restart or drain a "
-        f"control-plane node, and bring in the {'others' if single else 'third one'}. {_LOOK}"
-    )
-    return problem(context, ProblemReason.TWO_VOTERS, message)
-
-
-def _converging(known: facts.Facts) -> TopologyTransition | None:
-    """The record of a change that the cluster still follows."""
-    record = records.stored(known.infrastructure)
-    return record if record is not None and record.phase is Phase.CONVERGING else None
-
-
-def lost_nodes(known: facts.Facts) -> list[str] | None:
-    """What the change rested on and is gone: `checks.nodes.lost`, of the nodes that the record has of the change."""
-    record = _converging(known)
-    if record is None or record.baseline is None:
-        return []
-    return nodes.lost(known, record.baseline.control_plane_nodes)
-
-
-def redundancy_lost(context: Context) -> Problem | None:
-    """What the change rested on is gone: reported with the first look, and until it has been back for a while."""
-    # It lasts over a restart and while it is not known.
-    lost = lost_nodes(context.known)
-    if lost:
-        message = fitting(
-            lambda most: (
-                "Fewer control-plane nodes can carry a voting member of etcd than when the topology changed: "
-                f"{listed(lost, most)}. Repair or replace them. Do not restart or drain another one. {_LOOK}"
-            )
-        )
-        return problem(context, ProblemReason.REDUNDANCY_LOST, message)
-    lasts = lost is None or context.now < _lost_until(context)
-    return _before(context, ProblemReason.REDUNDANCY_LOST) if lasts else None
-
-
-def _lost_until(context: Context) -> datetime:
-    """A node that comes and goes is one problem: each beginning and end is a write of Infrastructure."""
-    return (context.leader.lost_at or context.leader.since) + cadence.pause(context.leader)
-
-
-def _paused_pools(context: Context, awaited: tuple[CheckResult, ...]) -> Problem | None:
-    """What to unpause, once nothing else is left to wait for, and then until a pool follows: others come and go."""
-    failing = {result.name: result for result in awaited if result.status is not CheckStatus.MET}
-    pools = failing.get(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
-    stable = failing.get(CheckName.CLUSTER_OPERATORS_STABLE)
-    behind = [finding for finding in pools.findings if finding.lacks is not None] if pools is not None else []
-    paused, before = [finding for finding in behind if finding.action], _before(context, ProblemReason.PAUSED)
-    if pools is None or (behind and not paused):
-        return None
-    others = len(paused) < len(behind) or not set(failing) <= _OF_POOLS
-    others |= stable is not None and {finding.name for finding in stable.findings} != {_OPERATOR}
-    if not behind or (others and before is None):
-        return before
-    named = listed(f"{finding.name}: {finding.action}" for finding in paused)
-    waits = "Paused machine config pools are awaited too" if others else "Only paused machine config pools are awaited"
-    return problem(context, ProblemReason.PAUSED, f"{waits}. {named}")

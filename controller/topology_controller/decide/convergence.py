@@ -21,7 +21,7 @@ from ..checks.result import LONGEST, CheckResult, ConvergenceContext, first_reas
 from ..definitions import model
 from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
-from . import applicability, assessment, baseline, cadence, leader, records
+from . import applicability, assessment, baseline, cadence, leader, problems, records
 from .state import READING, Cause, Context, Decision, EventSpec, Step
 
 _BY_NATIVE = (
@@ -87,11 +87,11 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
     waiting = not all_met or bool(known.disturbed)
     stuck_at = max(deadline, _progressed(context, kept, definition) + _patience(definition))
     stuck = _stuck(kept, pending, awaited, known.disturbed) if now >= stuck_at and waiting else None
-    unreadable, lost = assessment.unreadable(pending, now), assessment.redundancy_lost(context)
-    problem = assessment.after_change(context, kept, awaited, stuck or unreadable)
+    unreadable, lost = problems.unreadable(pending, now), problems.redundancy_lost(context)
+    problem = problems.after_change(context, kept, awaited, stuck or unreadable)
     # An answer that time alone takes back is looked at then, while it settles too.
-    moments = [deadline, stuck_at, *assessment.moments(context)]
-    moments += [quiet_at] if all_met else assessment.unreadable_moments(converged)
+    moments = [deadline, stuck_at, *problems.moments(context)]
+    moments += [quiet_at] if all_met else problems.unreadable_moments(converged)
     decision = dataclasses.replace(
         decision,
         record=records.updated(kept, problem=problem),
@@ -143,7 +143,7 @@ def note(
     components = assessment.converging(results, definition, record.admitted_time, record.last_transition)
     without, begun = records.accepted_note(record, "Accepted without: "), _begun(known, record)
     native = _BY_NATIVE if record.by_native else ""
-    danger, required = assessment.danger(known), assessment.required(record.advisories, awaited)
+    danger, required = problems.danger(known), assessment.required(record.advisories, awaited)
     # The danger, and what an administrator has to do, are never left out.
     least = [native, components, without, waiting, begun]
     return assessment.within(late, components, danger, waiting, without, native, begun, required, least=least)

@@ -15,7 +15,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, Stage
 
 from ..observe import facts
-from . import applicability, assessment, cadence, records
+from . import applicability, cadence, problems, records
 from .state import Clocks, Decision, LeaderState, Progress, Voids, Writes
 
 T = TypeVar("T", bound=LeaderState | Writes | Progress)
@@ -45,7 +45,7 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
     blind = blind or any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
     kept = None if applicability.native_in_charge(known) else leader.gate_since
     gate_since = (kept or now) if known.mutable_topology is True else None
-    two, two_since = assessment.two_voters(known), leader.two_voters_since
+    two, two_since = problems.two_voters(known), leader.two_voters_since
     # What cannot be read for a moment is not over.
     if two is not None or known.etcd_endpoints is facts.NOT_READ:
         two_since = (two_since or now) if two else None
@@ -56,7 +56,7 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
         steady_since=now if blind or leader.unquiet or missed else leader.steady_since,
         gate_since=gate_since,
         two_voters_since=two_since,
-        lost_at=now if assessment.lost_nodes(known) else leader.lost_at,
+        lost_at=now if problems.lost_nodes(known) else leader.lost_at,
         unquiet=blind,
     )
 

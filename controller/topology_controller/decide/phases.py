@@ -20,7 +20,7 @@ from ..checks import advisories, operators
 from ..checks.result import LONGEST, every, listed, sentences
 from ..definitions import load, model
 from ..observe import facts
-from . import admission, applicability, assessment, cadence, convergence, records
+from . import admission, applicability, assessment, cadence, convergence, problems, records
 from .state import READING, Cause, Context, Decision, LeaderState, Step
 
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
@@ -193,7 +193,7 @@ def _overwritten(context: Context, record: TopologyTransition) -> Decision:
         f"Status topology was {record.target} and is {here} now, written by {by}. Find out why. Nothing is "
         f"written until the request is {way_out}: {_CANCEL}"
     )
-    problem = assessment.problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
+    problem = problems.problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
     decision = Decision(
         record.phase,
         # The record answers this request too: one that seemed to be older would be no problem to a health check.

@@ -20,7 +20,7 @@ from topology_api.types import AvailableTransition, Check, LastTransition, Topol
 from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemReason, Reason, Stage
 
 from ..checks.result import CheckResult
-from ..decide import assessment, records
+from ..decide import assessment, problems, records
 from ..decide.state import Decision
 from ..definitions import load, model
 from ..observe import facts
@@ -152,7 +152,7 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
         "problem": {"reason": why.reason.value, "message": why.message, "since": _stamp(why.since)} if why else None,
         "runbook": f"{about.runbooks.rstrip('/')}/{runbook}.md" if runbook and about.runbooks else None,
-        "warning": assessment.danger(based),
+        "warning": problems.danger(based),
         "disabled": disabled,
         "degraded": degraded,
         "conditions": conditions,

@@ -10,7 +10,7 @@ import pytest
 
 from topology_api.types import LastTransition, PoolBaseline
 from topology_api.vocabulary import AdvisoryName, ConditionType, Phase, ProblemReason, Reason
-from topology_controller.decide import assessment, leader, state
+from topology_controller.decide import assessment, leader, problems, state
 from topology_controller.decide.state import Step
 from topology_controller.observe import facts
 from topology_controller.report import clusteroperator
@@ -341,7 +341,7 @@ def test_the_command_that_a_check_waits_for_stands_last_and_whole() -> None:
     pinned = next(item for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
     assert "An upgrade from 4.20.1 to 4.20.1 is under way. 1 action required: " in sentence(found)
     assert sentence(found).endswith(f": {pinned.command}")
-    assert sentence(found).startswith(assessment.TWO_VOTERS), "what has no room is left out, the danger never"
+    assert sentence(found).startswith(problems.TWO_VOTERS), "what has no room is left out, the danger never"
 
 
 def test_this_cluster_s_own_last_time_wins_over_the_estimate() -> None:
