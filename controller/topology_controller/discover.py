@@ -15,7 +15,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from topology_api.types import Advisory, AvailableTransition, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, Phase
@@ -36,6 +36,13 @@ SOONEST = 60.0  # seconds between two looks that are made for a reader
 _UNANSWERED = 600.0
 """Seconds until settings are read again of which some were not answered, and Leases while one is left."""
 _SILENT = 180.0  # seconds between two looks for a native controller that shows no sign of life
+
+
+class Found(NamedTuple):
+    """What a look has found. `advisories` is None when nothing is left to be looked at, or it could not be read."""
+
+    available: tuple[AvailableTransition, ...]
+    advisories: tuple[Advisory, ...] | None = None
 
 
 class Discoverer:
@@ -81,10 +88,8 @@ class Discoverer:
             self._due = min(self._due, soon)
         return max(soon, self._due) - now
 
-    async def look(
-        self, known: facts.Facts, infrastructure: facts.Infrastructure
-    ) -> tuple[tuple[AvailableTransition, ...], tuple[Advisory, ...] | None] | None:
-        """What is available, and what is left to do (None: nothing, or not known); None without Infrastructure."""
+    async def look(self, known: facts.Facts, infrastructure: facts.Infrastructure) -> Found | None:
+        """Read everything and answer, None when Infrastructure could not be read."""
         self._tried = _now()
         left = _left(infrastructure, again=self._place == _place(known))
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
@@ -102,14 +107,14 @@ class Discoverer:
             # What is to be done again, by what is read anyway: a node may have joined, or been replaced.
             record, nodes = _arrived(infrastructure), evidence.facts.control_plane_nodes
             if record is None or record.target is None or isinstance(nodes, facts.Unobserved):
-                return available, None
+                return Found(available)
             advisory = load_balancer.unconfirmed(evidence.facts, record.target, record)
-            return available, () if advisory is None else (advisory,)
+            return Found(available, () if advisory is None else (advisory,))
         # What could not be read is not done for that.
         if left.target is None or any(_unanswered(source, source.of(evidence.facts)) for source in sources):
-            return available, None
+            return Found(available)
         matrix = self._transitions.matrix
-        return available, advisories.advise(evidence.facts, left.target, matrix, left, self._now())
+        return Found(available, advisories.advise(evidence.facts, left.target, matrix, left, self._now()))
 
     async def with_version(self, known: facts.Facts) -> facts.Facts:
         """The same facts, with ClusterVersion where only that tells whether the native controller is in charge."""

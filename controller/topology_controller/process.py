@@ -30,7 +30,7 @@ from .kube import client as clients
 from .kube import config, credentials, lease, placement, queue
 from .observe import catalog, facts, live, watches
 from .report import events, metrics, view
-from .serve import authn, page, server, tls
+from .serve import authn, routes, server, tls
 
 if TYPE_CHECKING:
     import pathlib
@@ -142,7 +142,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         def about() -> view.About:
             return view.About(__version__, settings.transitions, options.settle_seconds, runbooks)
 
-        pages = page.Page(shown, watched.known, about)
+        pages = routes.Page(shown, watched.known, about)
         # Who asks us is known where this process runs.
         secured = _secured(client if placed is None else placed.local, options.serving_cert_dir)
         guard = None if placed is None else placed.guard
@@ -151,8 +151,8 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             return (*((placed.trouble,) if placed is not None and placed.trouble else ()), *watched.troubles)
 
         machines = (
-            *page.probes(troubles, lambda: work.working_since),
-            *page.scrape(measured, watched.last_activity, *([] if secured is None else [secured.tls.last_activity])),
+            *routes.probes(troubles, lambda: work.working_since),
+            *routes.scrape(measured, watched.last_activity, *([] if secured is None else [secured.tls.last_activity])),
         )
         readers = tuple(pages.routes())
         served = server.Server(options.address, machines if secured else (*machines, *readers), secured)

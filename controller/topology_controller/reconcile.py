@@ -434,7 +434,7 @@ class Reconciler:
         if answer is None:
             self._deps.queue.add_after(discover.RETRY)
             return
-        self._state = dataclasses.replace(self._state, available=answer[0], advisories=answer[1])
+        self._state = dataclasses.replace(self._state, available=answer.available, advisories=answer.advisories)
         self._deps.queue.add()
 
 

@@ -58,8 +58,9 @@ class Options(TypedDict, total=False):
 class Client(transport.Transport):
     """A connection to one API server; use it with `async with`, which raises ConfigError for unusable certificates.
 
-    `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `extra_headers` (name, value)
-    go with every request; without any, those of the user in whose name the kubeconfig acts.
+    `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `observer` is called once per
+    attempt with (verb, plural, HTTP status or "error", seconds until the headers came). `extra_headers` (name, value)
+    go with every request; without any, those of the user in whose name the kubeconfig acts. Methods raise `errors`.
     """
 
     def __init__(  # noqa: PLR0913 - where to, who asks, and how

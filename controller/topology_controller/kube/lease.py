@@ -3,7 +3,7 @@
 A candidate takes the lease when it has no holder, or when the holder has not renewed it for its whole duration, by our
 own monotonic clock; what time another machine writes into it decides nothing. The holder stops by itself (`LeaseLost`)
 when it could not renew: others wait for `duration`, we for `renew_deadline` only, from the start of the last renewal
-that succeeded, so that there is never a moment with two.
+that succeeded, because the others' clocks may have started then: there is never a moment with two.
 
 A lease that is older than what we know of it was put back with its store. It stays ours, unless it was renewed after
 us, by a holder who took it since then. A candidate leaves it alone for as long as its last holder may hold it still. A
@@ -55,7 +55,10 @@ class LeaseLost(Exception):  # noqa: N818 - what happened, and no fault of ours
 
 @dataclass(frozen=True, slots=True)
 class LeaseTiming:
-    """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`."""
+    """Seconds: others wait for `duration`, we give up after `renew_deadline`, and renew every `retry_period`.
+
+    Raises ValueError, which names the pair that does not fit and what is allowed.
+    """
 
     duration: float
     renew_deadline: float

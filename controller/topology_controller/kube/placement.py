@@ -2,7 +2,10 @@
 
 The lease knows nothing of the target: can it be reached, is it still the cluster that it was, has an operator of its
 own appeared there? So that is asked live, now and then and before each write to the target. What cannot be read allows
-no write, and neither does a local cluster that does not answer. docs/development/internals.md has the limits of that.
+no write, and neither does a local cluster that does not answer.
+
+Not excluded: between these answers and the write the target's own operator may take its lease. Each write carries the
+resourceVersion that it was decided from, so one of the two is a conflict. An operator without a lease is never seen.
 """
 
 from __future__ import annotations

@@ -119,7 +119,10 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
     newest: Callable[[], str] = lambda: "",
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> AsyncGenerator[Event[T], None]:
-    """Yield events until cancelled or closed. `newest` is the newest version that is known otherwise, as of a write."""
+    """Yield events until cancelled or closed; never raises a KubeError, but what `reduce` raises.
+
+    `newest` is the newest version that is known otherwise, as of a write.
+    """
     state = _State(selection, timing, uniform)
 
     def entry(raw: Raw) -> Entry[T]:

@@ -2,7 +2,7 @@
 
 Nothing is judged here. The phase, the checks and the conditions are those of the last decision (`Latest`, which the
 loop sets and the page waits for); on a process that does not lead they are read from what the leader wrote. Computed
-only when the page asks (`serve.page`), so that it costs the loop nothing between a fact and the change.
+only when the page asks (`serve.routes`), so that it costs the loop nothing between a fact and the change.
 """
 
 from __future__ import annotations

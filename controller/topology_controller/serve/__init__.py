@@ -3,5 +3,5 @@
 * `server`: listens and accepts, bounds each connection; what every request passes, and what every response says.
 * `tls`: contexts from certificate, client CA and TLS profile, as they are now.
 * `authn`: authentication and authorization of requests.
-* `page`: what is served: probes, metrics, the status page, its state as JSON, and as a stream.
+* `routes`: what is served: probes, metrics, the status page, its state as JSON, and as a stream.
 """

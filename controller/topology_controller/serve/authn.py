@@ -200,7 +200,10 @@ def _identity(status: dict[str, Any]) -> Identity | None:
 
 
 def certified(certificate: dict[str, Any] | None) -> Identity | None:
-    """Return whom a verified certificate names, as Kubernetes reads it; None if it has expired since the handshake."""
+    """Return whom a verified certificate names, as Kubernetes reads it: the common name, and organisations as groups.
+
+    None for no certificate, for one that has expired since the handshake, and for one without exactly one common name.
+    """
     if not certificate:
         return None
     try:

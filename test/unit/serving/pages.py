@@ -8,11 +8,11 @@ from test.unit.core import page_state, worlds
 
 from topology_controller.observe import facts
 from topology_controller.report import view
-from topology_controller.serve import page, server
+from topology_controller.serve import routes, server
 
 from . import ground
 
-QUICK = page.Timing(interval=0.05, comment=0.3, standby=0.1, write=0.5)
+QUICK = routes.Timing(interval=0.05, comment=0.3, standby=0.1, write=0.5)
 LONG = 10.0
 
 
@@ -29,10 +29,10 @@ class Watches:
 class House:
     """The latest decision, watches, and the page that shows them, on a port of its own."""
 
-    def __init__(self, timing: page.Timing) -> None:
+    def __init__(self, timing: routes.Timing) -> None:
         self.latest = view.Latest()
         self.watches = Watches()
-        self.page = page.Page(self.latest, self.watches.known, page_state.about, timing=timing)
+        self.page = routes.Page(self.latest, self.watches.known, page_state.about, timing=timing)
         self.url = ""
         self.wanted = 0
         """How often the loop was asked to read again what nothing watches."""
@@ -48,7 +48,7 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def opened(timing: page.Timing = QUICK, limits: server.Limits = server.DEFAULT) -> AsyncIterator[House]:
+async def opened(timing: routes.Timing = QUICK, limits: server.Limits = server.DEFAULT) -> AsyncIterator[House]:
     """Serve it as the operator does on loopback."""
     house = House(timing)
     where = server.Address.parse("127.0.0.1:0")

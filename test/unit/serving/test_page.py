@@ -17,7 +17,7 @@ from test import polling
 from test.unit.core import worlds
 from test.unit.serving import pages
 
-from topology_controller.serve import page, server
+from topology_controller.serve import routes, server
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ async def test_many_decisions_in_a_moment_are_few_events_and_the_last_one_is_tol
 
 
 async def test_there_are_only_so_many_streams(house, session):
-    answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
+    answers = [await session.get(f"{house.url}/events") for _ in range(routes.STREAMS)]
     assert {answer.status for answer in answers} == {200}
     async with session.get(f"{house.url}/events") as refused:
         assert (refused.status, refused.headers["Retry-After"]) == (503, "15")

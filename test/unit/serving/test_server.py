@@ -15,7 +15,7 @@ from test import polling
 
 from topology_controller.definitions import load
 from topology_controller.report import metrics
-from topology_controller.serve import page
+from topology_controller.serve import routes
 from topology_controller.serve import server as servers
 
 from . import ground
@@ -26,8 +26,8 @@ TRANSITIONS = load.load(pathlib.Path(__file__).resolve().parents[3] / "bindata" 
 def served(*troubles: str, working_since: float | None = None) -> AbstractAsyncContextManager[servers.Server]:
     measured = metrics.Metrics(TRANSITIONS, lease="test")
     paths = (
-        *page.probes(lambda: troubles, lambda: working_since),
-        *page.scrape(measured, lambda: {"infrastructure": 1700000000.0}),
+        *routes.probes(lambda: troubles, lambda: working_since),
+        *routes.scrape(measured, lambda: {"infrastructure": 1700000000.0}),
     )
     return ground.running(servers.Server(servers.Address.parse("127.0.0.1:0"), paths))
 
@@ -47,7 +47,7 @@ async def test_a_blind_operator_is_not_ready_and_says_which_watch():
 
 
 async def test_a_loop_that_hangs_is_not_alive():
-    async with served(working_since=asyncio.get_running_loop().time() - page.STUCK_BOUND - 1) as server:
+    async with served(working_since=asyncio.get_running_loop().time() - routes.STUCK_BOUND - 1) as server:
         status, text = await get(f"http://127.0.0.1:{server.bound}/healthz")
         assert (status, "one pass" in text) == (500, True), text
 
