@@ -205,8 +205,8 @@ class EventRecorder:
                     await self._send(key)
         if self._waiting:
             lost = ", ".join(body["reason"] for body in self._waiting.values())
-            facts = {"count": len(self._waiting), "events": lost}
-            _LOG.warning("%(count)d events were not sent before the end, and are lost: %(events)s", facts)
+            about = {"count": len(self._waiting), "events": lost}
+            _LOG.warning("%(count)d events were not sent before the end, and are lost: %(events)s", about)
 
     def _generation(self, record: TopologyTransition | None, reason: EventReason) -> int | None:
         """The generation in which this request was made, as far as known: a later change of the spec is no new one."""

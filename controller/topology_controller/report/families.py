@@ -58,7 +58,7 @@ class Family(NamedTuple):
     type: Literal["gauge", "counter", "histogram"]
     labels: Mapping[str, frozenset[str] | None]
     help: str
-    buckets: tuple[float, ...] = ()
+    buckets: tuple[float, ...] = ()  # of a histogram: upper bounds in seconds
 
 
 ERROR: Final = "<error>"  # the code that client-go gives to a request without an answer
