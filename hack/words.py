@@ -35,7 +35,7 @@ _NAME = re.compile(r"['\"][\w.-]+['\"]")
 _QUOTES = re.compile(r"^\w{0,2}(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
 SOURCES = ("controller", "api", "hack", "docs/examples")
 TEXTS = ("README.md", "SECURITY.md", "Makefile", "docs", "bindata", "hack")
-_READ = {".md", ".yaml", ".html", ".json", ""}
+_READ = {".md", ".yaml", ".html", ".json", ".toml", ".tmpl", ""}
 _PROSE = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 """From Python 3.12 on the text of an f-string is no token STRING."""
 

@@ -165,7 +165,8 @@ def _unreachable(connection: Connection, error: kube.KubeError) -> str:
         for below in (getattr(cause, "certificate_error", None), getattr(cause, "os_error", None), cause):
             match below:
                 case ssl.SSLCertVerificationError():
-                    return f"the certificate of {server} is not trusted: {below.verify_message or below}"
+                    why = getattr(below, "verify_message", "") or below
+                    return f"the certificate of {server} is not trusted: {why}"
                 case ConnectionRefusedError():
                     return f"connection refused by {server}: is the server running?"
                 case socket.gaierror():

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import functools
 import tomllib
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, NotRequired, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Final, NotRequired, TypeAlias, TypedDict
 
 from topology_api.vocabulary import EXTERNAL, Topology
 from topology_controller import bindata
@@ -129,7 +130,8 @@ class Audit(answers.Answer):
     next: NotRequired[list[answers.Expected]]
 
 
-class _No(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _No:
     """It does not fit: what was found, what it would have to be, and the case of bindata/commands/audit.toml."""
 
     actual: str
@@ -138,7 +140,7 @@ class _No(NamedTuple):
 
 
 Answer: TypeAlias = _No | tuple[str, ...]
-"""Or the values that are not known, or are none that OpenShift has, so that it is open; empty: it fits."""
+"""No; or, where it is open, the values that are not known or that OpenShift does not have; empty: it fits."""
 
 
 def compared(
@@ -161,9 +163,10 @@ def compared(
     disagreements, unanswered = list[Disagreement](), list[OpenQuestion]()
     for question, (between, answer) in every.items():
         if isinstance(answer, _No):
-            actual, wanted, meaning = answer.actual, answer.wanted, _meanings()[question][answer.case]
-            head = {"question": question.value, "between": between.split()}
-            disagreements.append({**head, "found": actual, "wanted": wanted, "meaning": meaning})  # type: ignore[typeddict-item] # both are there
+            disagreements.append({
+                "question": question.value, "between": between.split(), "found": answer.actual,
+                "wanted": answer.wanted, "meaning": _meanings()[question][answer.case],
+            })  # fmt: skip
         elif answer:
             unanswered.append({"question": question.value, "missing": [NAMES[name] for name in answer]})
     return disagreements, unanswered

@@ -52,7 +52,7 @@ class Ended:
 
 
 class InputError(Exception):
-    """What was given cannot be used; `problems` has everything that is wrong, one line each."""
+    """What was given cannot be used, or (PluginError) read; `problems` has all that is wrong, one line each."""
 
     def __init__(self, problems: Sequence[str], code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__("\n".join(problems))

@@ -141,9 +141,10 @@ class Following:
         await self._read_installed()
 
     async def _read_installed(self) -> None:
-        self._watches.installed = facts.Installed()
         if _record(self._watches.known()) is None:
             self._watches.installed = await live_reads.read(self._connection.client, catalog.Sources.installed)
+        else:
+            self._watches.installed = facts.Installed()
 
     async def _judge(self, now: datetime) -> None:
         known = self._watches.known()
@@ -155,7 +156,7 @@ class Following:
         if needs and not self._watches.is_open:
             self._watches.open()
             if not self._draws:
-                # With what has not come by then it is shown without that.
+                # It is shown without what has not been read by then.
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(15.0):
                         await self._watches.first_answers()

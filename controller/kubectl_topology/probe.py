@@ -230,8 +230,8 @@ async def look(question: Question, tls: ssl.SSLContext, lookup: Callable[[str], 
 
         def ask(address: Address, port: int, sni: str) -> None:
             """Begin to ask; two names that lead to the same place are one question. Only so many addresses are."""
-            addresses, place = {place[0] for place in replies}, (address, port, sni)
-            if place not in replies and (address in addresses or len(addresses) < MOST_ADDRESSES):
+            place, asked = (address, port, sni), {known for known, _, _ in replies}
+            if place not in replies and (address in asked or len(asked) < MOST_ADDRESSES):
                 only_tls = sni or port == MACHINE_CONFIG_PORT
                 reply = _tls(*place) if only_tls else _readyz(session, question.server_name, address, port)
                 replies[place] = group.create_task(_judged(reply, left()))

@@ -96,7 +96,8 @@ async def request(
 
     `read` makes a snapshot of Infrastructure as it was just read; `judge` gets both, and the number of the attempt.
     Also the generation that the operator has to speak of, None when nothing was written; an answer that is Refused and
-    has a patch was refused by the API server. Raises PluginError where it cannot be said what stands there.
+    has a patch was refused by the API server. Raises PluginError also when a right lacks, when another client
+    has changed the request, which is never replaced unseen, and when it cannot be known what became of the patch.
     """
     requests: list[str | None] = []
 

@@ -70,10 +70,12 @@ def _manifests(options: argparse.Namespace) -> None:
     without = frozenset(right for right in manifests.OPTIONAL if getattr(options, f"without_{right}"))
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
-        text = manifests.render(image, namespace, monitoring=monitoring, without=without)
         if options.elsewhere:
             text = manifests.elsewhere(options.elsewhere, image, namespace, monitoring=monitoring, without=without)
-        elif options.crd_only or options.crd_patch:
+        else:
+            # A bad --image or --namespace is refused with the definition alone, too.
+            text = manifests.render(image, namespace, monitoring=monitoring, without=without)
+        if options.crd_only or options.crd_patch:
             text = manifests.whole_crd() if options.crd_only else manifests.patch(served)
         chosen = [manifests.filled("readers/baremetalhosts.yaml")] if options.bare_metal_host_reader else []
         chosen += [manifests.console(options.console)] if options.console is not None else []

@@ -103,8 +103,8 @@ def outcome(numbers: Machines, rule: Rule) -> Outcome:
     alone = (numbers.workers == 0 and masters == 1) or (numbers.workers == 1 and released)
     infrastructure = Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
     schedulable = numbers.workers == 0
-    counts = masters, numbers.arbiters, numbers.workers
-    vector = Vector(control_plane, infrastructure, schedulable, *counts, numbers.fencing)
+    nodes = {"control_plane_nodes": masters, "arbiter_nodes": numbers.arbiters, "dedicated_workers": numbers.workers}
+    vector = Vector(control_plane, infrastructure, schedulable, **nodes, fencing=numbers.fencing)
     # Nothing in the vector is unknown, so there is an answer.
     return Outcome(control_plane, infrastructure, schedulable, classify(vector) or Shape.UNCLASSIFIED)
 

@@ -60,9 +60,10 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
         counted.append({**head, "pool": count.pool, "replicas": count.replicas, "default": count.default})
     outcomes = {}
     for rule in rules:
-        control_plane, infrastructure, schedulable, shape = install_config.outcome(machines, rule)
-        pair = {"controlPlaneTopology": control_plane.value, "infrastructureTopology": infrastructure.value}
-        outcomes[rule.value] = {**pair, "mastersSchedulable": schedulable, "shape": shape.value}
+        outcome = install_config.outcome(machines, rule)
+        control_plane, infrastructure = outcome.control_plane.value, outcome.infrastructure.value
+        pair = {"controlPlaneTopology": control_plane, "infrastructureTopology": infrastructure}
+        outcomes[rule.value] = {**pair, "mastersSchedulable": outcome.masters_schedulable, "shape": outcome.shape.value}
     return {
         "installConfig": str(place),
         "machines": {

@@ -96,7 +96,7 @@ async def accept(
 ) -> Ended:
     """Read, judge, have a person consent, judge again, write, and wait until the operator has taken it up.
 
-    `consent` returns None to go on, else how it ends. Raises PluginError when the cluster cannot be asked.
+    `consent` returns None to go on, else how it ends. Raises PluginError: no answer, or a right lacks.
     """
     name, namespace = vocabulary.ACCEPTED_CHECKS, connection.namespace
     target = write.Target(catalog.CONFIG_MAPS, name, f"ConfigMap {name}", "the request", namespace)

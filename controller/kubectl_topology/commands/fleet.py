@@ -144,7 +144,8 @@ def count(
 ) -> tuple[answers.Fleet, errors.ExitCode]:
     """The answer, and the exit code: blocked while a cluster needs a person.
 
-    `unreached` are the clusters that the hub does not reach, `unknown` is why that is not known. `waves` has labels.
+    `unreached` are the clusters that the hub does not reach, `unknown` is why that is not known;
+    `waves` has the value of the wave label, by the names of those that have one.
     """
     refused = {work.cluster: work.message for work in works if not work.survey and work.message}
     clusters = [

@@ -5,7 +5,7 @@ Where the cluster cannot be read the version of this program is printed anyway, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from topology_api import vocabulary
 from topology_controller._version import __version__
@@ -52,7 +52,12 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
     return alone(options, None, names.get("operator"), sections.operator_state(snapshot))
 
 
-def alone(options: argparse.Namespace, unread: str | None = None, operator: Any = None, running: Any = None) -> int:
+def alone(
+    options: argparse.Namespace,
+    unread: str | None = None,
+    operator: object = None,
+    running: answers.Operator | None = None,
+) -> int:
     """Print the version of this program, and of the operator or why the cluster was not read."""
     operator = operator if isinstance(operator, str) else None
     differ = "The versions differ: plan may judge otherwise than the operator does"

@@ -6,7 +6,6 @@ operator itself allows a transition would call a cluster failed that is still in
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 import textwrap
@@ -100,9 +99,10 @@ class Plan:
         """The values of the marks in bindata/fleet/templates that a plan alone decides."""
         # SOURCE is what a request is set to where it is cancelled: the API takes it for no request at all.
         wanted, operator = self.wanted, "NotIn" if self.wanted.wave is None else "In"
+        named = ("name", "namespace", "wave_label", "target", "max_concurrency", "soak")
         others = {"key": "wave", "operator": operator, "values": [wanted.wave or CANARY_WAVE]}
         return {
-            **{name.upper(): f"{value}" for name, value in dataclasses.asdict(wanted).items()},
+            **{name.upper(): f"{getattr(wanted, name)}" for name in named},
             "SELECTOR": self.selector,
             "OTHERS": flow(others),
             "SOURCE": self.definitions[0].source.control_plane.value,
