@@ -32,10 +32,12 @@ class Opened(abc.ABC):
 
 @contextlib.asynccontextmanager
 async def running(part: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Let a part run inside this context."""
+    """Let a part run inside this context. Raises at its end what the part has raised."""
     task = asyncio.create_task(part)
     try:
         yield
     finally:
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()
