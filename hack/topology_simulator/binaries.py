@@ -74,4 +74,5 @@ async def ran(*command: str | pathlib.Path) -> tuple[int, str, str]:
     finally:
         if process.returncode is None:
             process.kill()
+            await process.wait()
     return process.returncode or 0, output.decode(errors="replace"), errors.decode(errors="replace")

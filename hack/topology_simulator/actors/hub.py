@@ -95,7 +95,9 @@ class Actors(opened.Opened):
             raise LookupError(f"{name!r} is none of {', '.join(sorted(FOLLOWING))}")
         names: set[str] = getattr(self._troubles, trouble)
         # There is one ClusterVersion, whatever the step says.
-        (names.add if begins else names.discard)("version" if trouble == "upgrades" else name)
+        name = "version" if trouble == "upgrades" else name
+        change = names.add if begins else names.discard
+        change(name)
         for member in self._cast:
             member.mirror.wake()
 
