@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from test.component.world import World
 
 _SERVED = {(kind.group, kind.plural) for kind in kinds.ALL}
-_WATCHED = [one.selection.resource for one in catalog.watched(load.load(bindata.root() / "transitions"))]
-UNSERVED = [one for one in _WATCHED if (one.group, one.plural) not in _SERVED]
-NOT_SERVED = len(UNSERVED)
+_WATCHED = [one.selection for one in catalog.watched(load.load(bindata.root() / "transitions"))]
+_OPTIONAL = [one.resource for one in _WATCHED if one.optional]
+UNSERVED = [one for one in _OPTIONAL if (one.group, one.plural) not in _SERVED]
 """Kinds that a cluster need not have (the lifecycle agent's), which are asked for once in a while."""
 IDLE = 4
-OPEN = IDLE + len(_WATCHED) - NOT_SERVED
+OPEN = IDLE + len(_WATCHED) - len(UNSERVED)
 """Watches while nothing is requested, and while a request is open."""
 CONVERGING = OPEN + 1
 """And while the cluster follows: what somebody accepts is watched too."""

@@ -74,13 +74,8 @@ async def test_a_request_becomes_a_topology(world: World) -> None:
     assert await world.reasons() == [
         "TopologyChanged", "TransitionAdmitted", "TransitionCompleted", "TransitionRequested",
     ]  # fmt: skip
-    for type_, status in (
-        ("Available", "True"),
-        ("Progressing", "False"),
-        ("Degraded", "False"),
-        ("Upgradeable", "True"),
-    ):
-        assert (await world.condition(type_))["status"] == status
+    wanted = {"Available": "True", "Progressing": "False", "Degraded": "False", "Upgradeable": "True"}
+    assert {type_: (await world.condition(type_))["status"] for type_ in wanted} == wanted
 
 
 async def test_from_the_request_to_the_change_are_sixteen_requests(world: World, figure: Callable[[str], None]) -> None:
@@ -93,13 +88,12 @@ async def test_from_the_request_to_the_change_are_sixteen_requests(world: World,
     asked = sorted(world.server.asked(before), key=lambda record: record.time)
     way = to_the_change(asked)
     watches = sum(one.watch for one in way)
-    # Two lists of nodes, one of ClusterOperators and one of pools belong to the live evidence; every other list opens
-    # a watch.
+    # Two lists of nodes, one of ClusterOperators and one of pools are the live evidence; every other opens a watch.
     lists = sum(one.verb == "list" for one in way) - 4
     left = len(way) - watches - lists
     figure(shown("requests from the request to the change, with opening the watches", way))
     figure(f"of these {watches} watches and {lists} lists open the watches: {left} are left")
-    assert (watches, lists) == (phases.OPEN - phases.IDLE, phases.OPEN - phases.IDLE + phases.NOT_SERVED)
+    assert (watches, lists) == (phases.OPEN - phases.IDLE, phases.OPEN - phases.IDLE + len(phases.UNSERVED))
     assert left <= REQUESTS_TO_THE_CHANGE, "\n".join(f"{one.time:.3f} {one.verb} {one.path} {one.code}" for one in way)
     await world.completed_once()
     assert operator.alive
@@ -223,6 +217,6 @@ async def test_its_numbers_are_those_that_are_declared_and_of_what_is_watched(
     assert len(moved.samples) <= MOST
     assert moved["topology_transition_phase"]["Converging",] == moved["topology_transition_started_total"][ROUTE] == 1
     open_now = moved["topology_watch_last_activity_timestamp_seconds"]
-    assert len(open_now) == phases.OPEN + phases.NOT_SERVED
+    assert len(open_now) == phases.OPEN + len(phases.UNSERVED)
     assert min(open_now.values()) > 1e9, open_now
     assert moved["controller_runtime_reconcile_total"]["topology", "success"] > 0

@@ -67,7 +67,7 @@ async def test_the_members_of_another_cluster_prove_nothing(three, change, statu
     ("trusted", "shown", "words"),
     [
         ("stranger", None, "certificate verify failed"),
-        ("cluster", "stranger", "TLS: |does it accept our certificate"),
+        ("cluster", "stranger", "TLS: it refused us: |does it accept our certificate"),
         ("cluster", "expired", "TLS: it refused us: "),
     ],
 )

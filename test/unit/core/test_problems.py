@@ -238,12 +238,8 @@ def test_another_leader_keeps_it(phase: Phase, first: Any) -> None:
     assert problem(watching.look(QUARTER + SECOND, etcd_endpoints=first)) == since
     assert problem(watching.look(QUARTER + 2 * SECOND, etcd_endpoints=TWO)) == since
     watching.begin(QUARTER)
-    assert (
-        problem(
-            watching.look(QUARTER + SECOND, etcd_endpoints=THREE, scheduler=facts.Scheduler(masters_schedulable=False))
-        )
-        is None
-    )
+    unschedulable = facts.Scheduler(masters_schedulable=False)
+    assert problem(watching.look(QUARTER + SECOND, etcd_endpoints=THREE, scheduler=unschedulable)) is None
 
 
 NODES = tuple(worlds.node(index) for index in range(3))
@@ -261,6 +257,7 @@ def nodes(*last: facts.Node) -> dict[str, Any]:
         pytest.param(nodes(worlds.node(2, ready="False")), "node-2 (Ready=False)", id="a node fails"),
         pytest.param(nodes(worlds.node(2, deleting=True)), "node-2 (is being deleted)", id="a node is deleted"),
         pytest.param(nodes(worlds.node(2, pressure=("DiskPressure",))), "node-2 (DiskPressure=True)", id="a full disk"),
+        pytest.param(nodes(worlds.node(2, free_storage=2.0**32)), "node-2 (has 4096 of 8192 MiB", id="a small disk"),
         pytest.param({"etcd_endpoints": voters(2)}, "node-2 (has no voting etcd member)", id="two voters"),
         pytest.param({"etcd_endpoints": voters(1)}, "node-1 (has no voting etcd member), node-2", id="one voter"),
         pytest.param(

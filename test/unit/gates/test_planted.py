@@ -1,10 +1,11 @@
-"""The list of planted faults fits the sources and the tests, and its command tells a survivor from a catch."""
+"""What is broken on purpose fits sources and tests, and the command of planted faults tells a survivor from a catch."""
 
 import ast
 import collections
 import shutil
 
 import pytest
+from test.fuzz import mutations
 from test.planted import __main__ as command
 from test.planted import planting
 
@@ -48,6 +49,13 @@ def test_every_fault_has_a_name_a_promise_and_a_test_that_make_test_runs():
         assert not name or name in functions, f"{file} has no {name}"
         marks = {ast.unparse(mark) for mark in functions[name].decorator_list} if name else set()
         assert not marks & {"pytest.mark.nightly", "pytest.mark.slow"}, test
+
+
+def test_every_broken_operator_of_the_state_machine_replaces_what_is_there():
+    """No type checker looks into the strings that name it, and the hunts take minutes."""
+    for mutation in mutations.MUTATIONS:
+        with mutation.replaced():
+            pass
 
 
 @pytest.fixture

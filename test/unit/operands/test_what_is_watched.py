@@ -54,14 +54,17 @@ def test_every_field_has_an_entry_and_every_entry_a_field():
 
 def test_what_is_watched_anyway_is_not_watched_twice():
     found = paths(catalog.operands(EVERYTHING))
-    assert "/apis/operator.openshift.io/v1/etcds/cluster" not in found
-    assert (
-        "/apis/operator.openshift.io/v1/namespaces/openshift-ingress-operator/ingresscontrollers/default" not in found
-    )
+    router = "namespaces/openshift-ingress-operator/ingresscontrollers/default"
+    assert not found & {f"/apis/operator.openshift.io/v1/{path}" for path in ("etcds/cluster", router)}
     keys = [source.key for source in catalog.watched(EVERYTHING)]
     assert len(keys) == len(set(keys))
     selections = [source.selection for source in catalog.watched(EVERYTHING)]
     assert len(selections) == len(set(selections))
+
+
+def test_a_request_opens_no_more_watches_than_are_allowed():
+    """41, and one where the lifecycle agent is: a single node's API server pays for each. More are a decision."""
+    assert len([*catalog.IDLE, *catalog.watched(LOADED)]) <= 42
 
 
 @pytest.mark.parametrize(
