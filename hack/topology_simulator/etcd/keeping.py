@@ -75,7 +75,7 @@ class Keeping(opened.Opened):
     async def start(self, name: str, argv: Sequence[str]) -> None:
         """Start a process; returns when it has begun, not when it is ready. Raises KeepingError."""
         if self._leader is None or self._leader.returncode is not None:
-            raise RuntimeError(f"{name} did not start: nobody leads its group, as within `async with`")
+            raise RuntimeError(f"{name} did not start: its group has no leader outside `async with`")
         try:
             with self._log(name).open("ab") as output:
                 self._processes[name] = await asyncio.create_subprocess_exec(
