@@ -1,6 +1,6 @@
 """At least sixty examples of what can happen, shared among the workers, and none breaks a promise.
 
-`FUZZ_EXAMPLES` (64; CI: 208) is the number of all examples together; each shard has its own seed, made from that
+`FUZZ_EXAMPLES` (64) is the number of all examples together; each shard has its own seed, made from that
 of the run: `FUZZ_SEED=7 pytest "test/fuzz/test_promises_hold.py::test_no_interleaving_breaks_a_promise[3]"` runs one
 again. What the shards reached by themselves, before everything was made good at the end of each example, is added up,
 printed and judged at the end of the run (`conftest`).
