@@ -112,10 +112,14 @@ def etcd_states(
     )  # fmt: skip
 
 
-def pool_node_annotations(pool: str, topology: str) -> dict[str, str]:
-    """Return what the machine config daemon writes on a node that is done."""
-    name = rendered(pool, topology)
-    return {TOPOLOGY: topology, CURRENT: name, DESIRED: name, REASON: "", STATE: DONE}
+def pool_node_annotations(pool: str, topology: str) -> dict[str, str | None]:
+    """Return what the machine config daemon writes on a node of a pool that is done."""
+    return {TOPOLOGY: topology, **done(rendered(pool, topology))}
+
+
+def done(config: str) -> dict[str, str | None]:
+    """Return what the machine config daemon writes on a node that has this configuration."""
+    return {CURRENT: config, DESIRED: config, REASON: "", STATE: DONE}
 
 
 def machine_config(pool: str, topology: str, version: str = VERSION) -> dict[str, Any]:

@@ -190,5 +190,5 @@ async def _has_moved(api: client.Client, operator: str) -> None:
     if obj is None:
         return
     others = [condition for condition in obj["status"].get("conditions") or [] if condition["type"] != "Progressing"]
-    progressing = conditions.written([conditions.Condition("Progressing", "False", message="All is well")])
+    progressing = conditions.written(conditions.stated("operator not rolling out"))
     await api.patch_status(kinds.CLUSTER_OPERATORS, operator, {"conditions": [*others, *progressing]})

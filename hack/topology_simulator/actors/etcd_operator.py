@@ -155,18 +155,16 @@ class EtcdOperator(actor.Actor):
         """Write the ClusterOperator: Progressing while a member is rolled out, Degraded when one is ill for long."""
         if rolling or (rolling := self._installing()):
             self.waits.clear("settled")
-            message = f"NodeInstallerProgressing: etcd on {rolling} is being rolled out"
-            await self._progress("True", "NodeInstaller", message)
+            what = f"etcd on {rolling} is being rolled out"
+            await self.say_operator("etcd", *conditions.stated("installer at work", what=what))
         elif self.waits.due("settled", self.pace.etcd_settle):
-            await self._progress(
-                "False", "AsExpected", "NodeInstallerProgressing: all nodes are at the latest revision"
-            )
+            await self.say_operator("etcd", *conditions.stated("installer at rest"))
         if unhealthy:
             message = f"EtcdMembersDegraded: {', '.join(unhealthy)} is unhealthy"
             await self._degrade("EtcdMembers_UnhealthyMembers", message)
         else:
             self.waits.clear("unhealthy")
-            await self.say_operator("etcd", conditions.Condition("Degraded", "False", message="All is well"))
+            await self.say_operator("etcd", *conditions.stated("operator not degraded"))
 
     def _installing(self) -> str:
         """Return the node whose static pod is not at the latest revision."""
@@ -178,9 +176,6 @@ class EtcdOperator(actor.Actor):
     async def _degrade(self, reason: str, message: str) -> None:
         if self.waits.due("unhealthy", self.pace.inertia):
             await self.say_operator("etcd", conditions.Condition("Degraded", "True", reason, message))
-
-    async def _progress(self, status: str, reason: str, message: str) -> None:
-        await self.say_operator("etcd", conditions.Condition("Progressing", status, reason, message))
 
 
 Object = dict[str, Any]
