@@ -9,7 +9,7 @@ import itertools
 import pathlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import explained
 from kubectl_topology.commands.explain import Explanation
@@ -94,13 +94,12 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _meanings(*kinds: str, head: str = "") -> Callable[[Facts], str]:
     """The table of names and meanings of these kinds; of several the kind is a column."""
+    shown: tuple[Literal["kind", "meaning"], ...] = ("kind", "meaning") if len(kinds) > 1 else ("meaning",)
 
     def table(facts: Facts) -> str:
-        rows = ((f"`{item['name']}`", *kind(item), item["meaning"]) for name in kinds for item in facts.of(name))
-        return _table((head or kinds[0], *(("kind",) if len(kinds) > 1 else ()), "meaning"), rows)
-
-    def kind(item: Explanation) -> tuple[str, ...]:
-        return (item["kind"],) if len(kinds) > 1 else ()
+        items = (item for name in kinds for item in facts.of(name))
+        rows = ((f"`{item['name']}`", *(item[part] for part in shown)) for item in items)
+        return _table((head or kinds[0], *shown), rows)
 
     return table
 
@@ -258,12 +257,8 @@ def _labels(labels: Mapping[str, frozenset[str] | None]) -> str:
     phases: Sequence[str] = list(vocabulary.Phase)
     shown = []
     for label, values in labels.items():
-        few = values is not None and len(values) <= _FEW
-        listed = (
-            ", ".join(sorted(sorted(values or ()), key=lambda value: value in phases and phases.index(value)))
-            if few
-            else ""
-        )
+        few = sorted(values) if values is not None and len(values) <= _FEW else []
+        listed = ", ".join(sorted(few, key=lambda value: value in phases and phases.index(value)))
         shown.append(f"`{label}`" + (f" ({listed})" if listed else ""))
     return ", ".join(shown).replace("<", "&lt;").replace(">", "&gt;")
 

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import pathlib
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from cyclonedx import schema
 from packaging import utils
 
-from . import ImageError, locks
+from . import ImageError, locks, ran
 
 _SECONDS = 120.0
 _ROOT_REF = "root-component"
@@ -26,11 +25,8 @@ def environment(interpreter: pathlib.Path, pyproject: pathlib.Path, epoch: int) 
     """Return what cyclonedx-py finds in an environment. Raises ImageError."""
     tool = pathlib.Path(sys.executable).with_name("cyclonedx-py")
     flags = ["--sv", "1.6", "--output-reproducible", "--validate", "--pyproject", str(pyproject)]
-    done = subprocess.run(  # noqa: S603 - a tool of the development environment
-        [str(tool), "environment", *flags, str(interpreter)],
-        capture_output=True, text=True, check=False, timeout=_SECONDS,
-        env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
+    variables = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = ran([str(tool), "environment", *flags, str(interpreter)], _SECONDS, env=variables)
     if done.returncode != 0:
         raise ImageError(f"cyclonedx-py: {done.stderr.strip()}")
     bom: dict[str, Any] = json.loads(done.stdout)

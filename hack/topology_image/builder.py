@@ -18,14 +18,13 @@ import pathlib
 import re
 import shlex
 import shutil
-import subprocess
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import dockerfile_parse  # type: ignore[import-untyped] # it has no types
 
-from . import ImageError, sandbox
+from . import ImageError, ran, sandbox
 
 OWN = ("build", "licenses", "manifests", "opt")
 """The top folders that stages write to."""
@@ -141,10 +140,7 @@ class Builder:
             shared={} if self.cache is None else {_CACHE: str(self.cache)},
             writable=True,
         )
-        done = subprocess.run(  # noqa: S603 - the Dockerfile's own line, in a sandbox
-            sandbox.enter(inside),
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_RUN_SECONDS,
-        )  # fmt: skip
+        done = ran(sandbox.enter(inside), _RUN_SECONDS)
         if done.returncode != 0:
             raise ImageError(
                 f"line {step.line}: RUN {step.value}\nexit code {done.returncode}\n{done.stdout}{done.stderr}"

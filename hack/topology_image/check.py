@@ -15,10 +15,10 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import ImageError, bom, builder, layer_rules, locks, running, sandbox
+from . import ImageError, bom, builder, layer_rules, locks, ran, running, sandbox
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "image"
@@ -43,26 +43,21 @@ class Interpreter:
 
 def interpreter(asked: str | None) -> Interpreter:
     """Return the one that is asked for; else one of the base image's version; else the one that runs here."""
-    for candidate in [asked] if asked else [*_candidates(), os.path.realpath(sys.executable)]:
+    versions = (pathlib.Path.home() / ".pyenv" / "versions").glob(f"{_WANTED}.*/bin/python{_WANTED}")
+    here = [f"python{_WANTED}", *map(str, sorted(versions, reverse=True)), os.path.realpath(sys.executable)]
+    for candidate in [asked] if asked else here:
         script = (
             "import json, os, sys\n"
             "print(json.dumps([os.path.realpath(sys.executable), sys.base_prefix, '%d.%d' % sys.version_info[:2]]))"
         )
         try:
-            done = subprocess.run(  # noqa: S603 - an interpreter of this machine, asked for its version
-                [candidate, "-c", script], capture_output=True, text=True, check=True, timeout=_PYTHON_SECONDS
-            )
+            done = ran([candidate, "-c", script], _PYTHON_SECONDS)
+            done.check_returncode()
         except (OSError, subprocess.SubprocessError):
             continue
         path, prefix, version = json.loads(done.stdout)
         return Interpreter(path, pathlib.Path(prefix), version)
     raise ImageError(f"{asked} is not an interpreter that runs here")
-
-
-def _candidates() -> Iterator[str]:
-    yield f"python{_WANTED}"
-    versions = pathlib.Path.home() / ".pyenv" / "versions"
-    yield from (str(path) for path in sorted(versions.glob(f"{_WANTED}.*/bin/python{_WANTED}"), reverse=True))
 
 
 def layer_of(image: builder.Image, chosen: Interpreter) -> layer_rules.Layer:

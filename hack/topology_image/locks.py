@@ -22,7 +22,7 @@ import license_expression  # type: ignore[import-untyped] # it has no types
 import yaml
 from packaging import requirements, utils, version
 
-from . import ImageError
+from . import ImageError, ran
 
 FILES = ("requirements.lock", "requirements-build.lock", "requirements-dev.lock", "requirements-go.lock")
 _HASH = re.compile(r"--hash=(\S+)")
@@ -133,9 +133,7 @@ def _by_network(files: Sequence[pathlib.Path]) -> int:
     command += [word for file in files for word in ("--requirement", str(file))]
     with tempfile.TemporaryDirectory(prefix="audit-") as cache:
         try:
-            done = subprocess.run(  # noqa: S603 - a tool of the development environment
-                [*command, "--cache-dir", cache], capture_output=True, text=True, check=False, timeout=_SECONDS
-            )
+            done = ran([*command, "--cache-dir", cache], _SECONDS)
         except subprocess.TimeoutExpired:
             done = subprocess.CompletedProcess(command, 1, "", f"no answer in {_SECONDS:.0f} s")
     # It ends with 1 both when it finds something and when it cannot ask; only what it found is on its output.

@@ -9,7 +9,6 @@ import contextlib
 import os
 import pathlib
 import shutil
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import aiohttp
 from topology_simulator import box, operator_process, pace, play, scenario
 from topology_simulator.etcd import keeping
 
-from . import builder, layer_rules, sandbox
+from . import builder, layer_rules, ran, sandbox
 
 UID = 1000650000
 """One of those that OpenShift gives to a namespace; no file of the image, and no line of /etc/passwd, knows it."""
@@ -58,12 +57,8 @@ class Runner:
 
     def output(self, *command: str) -> tuple[int, str]:
         """Run a program of the image to its end; return its exit code and everything that it said."""
-        done = subprocess.run(  # noqa: S603 - the image's own program, in a sandbox
-            sandbox.enter(self.sandbox(list(command))),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, check=False, timeout=_SECONDS,
-        )  # fmt: skip
-        return done.returncode, done.stdout
+        done = ran(sandbox.enter(self.sandbox(list(command))), _SECONDS)
+        return done.returncode, done.stdout + done.stderr
 
 
 def words(runner: Runner, version: str) -> list[str]:

@@ -9,11 +9,10 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
 
-from . import ImageError
+from . import ImageError, ran
 
 _SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "sbin", "usr")
 _SHELLS = ("bash", "busybox", "dash", "ksh", "sh", "zsh")
@@ -52,10 +51,7 @@ def need() -> None:
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
         raise ImageError(f"this needs {', '.join(missing)} (util-linux)")
-    tried = subprocess.run(  # noqa: S603 - a fixed command
-        [_which("unshare"), "--mount", "--propagation", "private", _which("true")],
-        capture_output=True, text=True, check=False, timeout=_MOUNT_SECONDS,
-    )  # fmt: skip
+    tried = ran([_which("unshare"), "--mount", "--propagation", "private", _which("true")], _MOUNT_SECONDS)
     if tried.returncode != 0:
         raise ImageError(f"this needs the right to make a mount namespace: {tried.stderr.strip()}")
 
@@ -133,9 +129,7 @@ def _without_shells(root: pathlib.Path) -> None:
 
 
 def _mount(*arguments: str) -> None:
-    done = subprocess.run(  # noqa: S603 - arguments are this module's own
-        [_which("mount"), *arguments], capture_output=True, text=True, check=False, timeout=_MOUNT_SECONDS
-    )
+    done = ran([_which("mount"), *arguments], _MOUNT_SECONDS)
     if done.returncode != 0:
         raise SystemExit(f"mount {' '.join(arguments)}: {done.stderr.strip()}")
 

@@ -51,12 +51,9 @@ def objects(shape: Shape) -> list[dict[str, Any]]:
     created += [configured.infrastructure(shape), configured.version(shape), configured.feature_gate(shape)]
     schedulable = shape.schedulable and not shape.hosted
     created += [
-        kinds.API_SERVERS.new("cluster", spec={"audit": {"profile": "Default"}}),
+        *(kinds.named(name).new("cluster", spec=spec) for name, spec in kinds.filled(kinds.ACCOUNT["plain"]).items()),
         kinds.SCHEDULERS.new("cluster", spec={"mastersSchedulable": schedulable, "policy": {"name": ""}}),
-        kinds.INGRESSES.new("cluster", spec={"domain": f"apps.{configured.DOMAIN}"}),
         kinds.CONFIGS.new("cluster", spec=_MANAGED, status=_operator_status()),
-        # What a site of one node turns off: openshift/api operator/v1/types_network.go (4.21).
-        kinds.NETWORKS.new("cluster", spec=_MANAGED | {"disableNetworkDiagnostics": False}),
         _router(shape),
     ]
     created += configured.operators(shape)
@@ -112,10 +109,14 @@ def etcd_states(
     )  # fmt: skip
 
 
-def pool_node_annotations(pool: str, topology: str) -> dict[str, str]:
-    """Return what the machine config daemon writes on a node that is done."""
-    name = rendered(pool, topology)
-    return {TOPOLOGY: topology, CURRENT: name, DESIRED: name, REASON: "", STATE: DONE}
+def pool_node_annotations(pool: str, topology: str) -> dict[str, str | None]:
+    """Return what the machine config daemon writes on a node of a pool that is done."""
+    return {TOPOLOGY: topology, **done(rendered(pool, topology))}
+
+
+def done(config: str) -> dict[str, str | None]:
+    """Return what the machine config daemon writes on a node that has this configuration."""
+    return {CURRENT: config, DESIRED: config, REASON: "", STATE: DONE}
 
 
 def machine_config(pool: str, topology: str, version: str = VERSION) -> dict[str, Any]:

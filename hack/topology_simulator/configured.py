@@ -46,26 +46,22 @@ def controller_config(shape: Shape) -> dict[str, Any]:
     return config
 
 
+def release(version: str) -> dict[str, str]:
+    """Return what ClusterVersion says of a release: its version, and the image that has its payload."""
+    digest = machines.digest("release", version)
+    return {"version": version, "image": f"quay.io/openshift-release-dev/ocp-release@sha256:{digest}"}
+
+
 def version(shape: Shape) -> dict[str, Any]:
     """Return ClusterVersion, installed long ago."""
-    image = f"quay.io/openshift-release-dev/ocp-release@sha256:{machines.digest('release', shape.version)}"
-    release = {"version": shape.version, "image": image}
-    wanted = conditions.stated("version at rest", version=shape.version)
-    times = {"startedTime": conditions.now(INSTALLED_AGO + 1800), "completionTime": conditions.now(INSTALLED_AGO)}
-    status = {
-        "desired": release,
-        "observedGeneration": 1,
-        "versionHash": machines.digest("payload", shape.version)[:16],
-        "history": [{"state": "Completed", **release, **times, "verified": False}],
-        "availableUpdates": None,
-        "capabilities": {
-            "knownCapabilities": list(operands.CAPABILITIES),
-            "enabledCapabilities": [
-                capability for capability in operands.CAPABILITIES if capability not in shape.without
-            ],
-        },
-        "conditions": conditions.written(wanted, INSTALLED_AGO),
-    }
+    known = list(operands.CAPABILITIES)
+    capabilities = {"known": known, "enabled": [each for each in known if each not in shape.without]}
+    times = {"started": conditions.now(INSTALLED_AGO + 1800), "completed": conditions.now(INSTALLED_AGO)}
+    words = {**release(shape.version), **capabilities, **times}
+    words["hash"] = machines.digest("payload", shape.version)[:16]
+    status = kinds.filled(kinds.ACCOUNT["cluster_version"], **words)
+    at_rest = conditions.stated("version at rest", version=shape.version)
+    status["conditions"] = conditions.written(at_rest, INSTALLED_AGO)
     # Anything else makes the real version operator call the whole object invalid, and then it passes no objection on.
     identity = str(uuid.UUID(machines.digest("cluster")[:32], version=4))
     return kinds.CLUSTER_VERSIONS.new("version", spec={"clusterID": identity}, status=status)

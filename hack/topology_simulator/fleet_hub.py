@@ -45,8 +45,8 @@ class Hub:
         for name in (box.CONTEXT, _OBSERVABILITY):
             await self._api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(name))
         await self._api.create(_CLUSTERS, _CLUSTERS.new(box.CONTEXT, spec={"hubAcceptsClient": True}))
-        available = [conditions.Condition("ManagedClusterConditionAvailable", "True", "ManagedClusterAvailable")]
-        await self._api.patch_status(_CLUSTERS, box.CONTEXT, {"conditions": conditions.written(available)})
+        available = {"conditions": conditions.written(conditions.stated("reachable"))}
+        await self._api.patch_status(_CLUSTERS, box.CONTEXT, available)
         name, namespace = (self._survey["metadata"][key] for key in ("name", "namespace"))
         work = _WORKS.new(name, box.CONTEXT, spec=self._survey["spec"]["manifestWorkTemplate"])
         work["metadata"]["labels"] = {f"{_WORKS.group}/manifestworkreplicaset": f"{namespace}.{name}"}

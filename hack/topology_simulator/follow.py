@@ -46,7 +46,11 @@ async def follow(api: client.Client, *, without: Collection[str] = ()) -> None:
     )
     configurations = {kinds.CONSOLES: console, kinds.REGISTRIES: registry}
     scene = _Scene(operands.sight(infrastructure, nodes, version, configurations, monitoring), nodes)
-    todo = _todo()
+    todo: list[tuple[str, str, _Act]] = [("ingress", _ROUTER, _router)]
+    for pods in operands.STATIC_PODS:
+        todo.append((pods.operator, f"static-pods/{pods.operator}", functools.partial(_static_pods, pods)))
+        todo.append((pods.operator, f"{pods.namespace}/{pods.budget}", functools.partial(_budget, pods)))
+    todo += [(work.operator, work.key, functools.partial(_workload, work)) for work in operands.WORKLOADS]
     known = {name for operator, part, _ in todo for name in (operator, part)}
     unknown = set(without) - known - {"machine-config", _CONTROLLER, _POOLS}
     if unknown:
@@ -63,15 +67,6 @@ async def follow(api: client.Client, *, without: Collection[str] = ()) -> None:
         if wanted("machine-config", part) and await act(api, scene):
             moved.add("machine-config")
     await asyncio.gather(*(_has_moved(api, name) for name in sorted(moved)))
-
-
-def _todo() -> list[tuple[str, str, _Act]]:
-    """Return what is to be done: operator, part, how. What the machine config operator does comes in an order."""
-    acts: list[tuple[str, str, _Act]] = [("ingress", _ROUTER, _router)]
-    for pods in operands.STATIC_PODS:
-        acts.append((pods.operator, f"static-pods/{pods.operator}", functools.partial(_static_pods, pods)))
-        acts.append((pods.operator, f"{pods.namespace}/{pods.budget}", functools.partial(_budget, pods)))
-    return acts + [(work.operator, work.key, functools.partial(_workload, work)) for work in operands.WORKLOADS]
 
 
 async def _put_status(
@@ -190,5 +185,5 @@ async def _has_moved(api: client.Client, operator: str) -> None:
     if obj is None:
         return
     others = [condition for condition in obj["status"].get("conditions") or [] if condition["type"] != "Progressing"]
-    progressing = conditions.written([conditions.Condition("Progressing", "False", message="All is well")])
+    progressing = conditions.written(conditions.stated("operator not rolling out"))
     await api.patch_status(kinds.CLUSTER_OPERATORS, operator, {"conditions": [*others, *progressing]})

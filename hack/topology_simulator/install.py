@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from . import SimulatorError, client, cluster, kinds, operands
+from . import SimulatorError, client, cluster, kinds, opened, operands
 from .apiserver import patch
 
 _CRDS = pathlib.Path(__file__).parent / "crds"
@@ -93,15 +93,10 @@ def _served(shape: cluster.Shape, crds: Sequence[dict[str, Any]] | None) -> list
 
 def of_anything(kind: kinds.Kind, **subresources: Any) -> dict[str, Any]:
     """Return a definition of a kind that takes anything, with these subresources."""
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": kind.version, "served": True, "storage": True, "subresources": subresources}
-    names = {"plural": kind.plural, "singular": kind.kind.lower(), "kind": kind.kind, "listKind": f"{kind.kind}List"}
-    spec = {
-        "group": kind.group,
-        "scope": "Namespaced" if kind.namespaced else "Cluster",
-        "names": names,
-        "versions": [{**version, "schema": {"openAPIV3Schema": anything}}],
-    }
+    names = {"group": kind.group, "plural": kind.plural, "kind": kind.kind, "lower": kind.kind.lower()}
+    scope = "Namespaced" if kind.namespaced else "Cluster"
+    words = {**names, "scope": scope, "version": kind.version, "subresources": subresources}
+    spec = kinds.filled(kinds.ACCOUNT["definition_of_anything"], **words)
     return kinds.DEFINITIONS.new(f"{kind.plural}.{kind.group}", spec=spec)
 
 
@@ -201,16 +196,11 @@ async def _until_taken(  # noqa: PLR0913 - what a patch has
         except client.ApiError as error:
             if error.code != 422 and error.code not in _NOT_YET and not error.unknown_field:
                 raise
-            return False
-        return True
+            return not taken
+        return taken
 
-    try:
-        async with asyncio.timeout(_SERVED_SECONDS):
-            while await takes() is not taken:  # noqa: ASYNC110 - another process sets no event here
-                await asyncio.sleep(_POLL_SECONDS)
-    except TimeoutError:
-        what = f"{kind.plural}.{kind.group}"
-        raise InstallError(f"{what} is not the one that was written {_SERVED_SECONDS:g} s ago") from None
+    what = f"{kind.plural}.{kind.group} is not the one that was written {_SERVED_SECONDS:g} s ago"
+    await opened.until(takes, _SERVED_SECONDS, _POLL_SECONDS, lambda: InstallError(what))
 
 
 async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> None:
@@ -256,18 +246,19 @@ async def put_status(api: client.Client, kind: kinds.Kind, obj: dict[str, Any]) 
 
 async def _wait_until_served(api: client.Client, crds: Sequence[dict[str, Any]]) -> None:
     """Wait until every kind answers; a real server takes a moment to look at its definition."""
-    waiting = list(crds)
-    try:
-        async with asyncio.timeout(_SERVED_SECONDS):
-            while waiting:
-                # The definitions themselves are not read: all of them are more than a megabyte.
-                served = await asyncio.gather(*(_answers(api, crd["spec"]) for crd in waiting))
-                waiting = [crd for crd, answers in zip(waiting, served, strict=True) if not answers]
-                if waiting:
-                    await asyncio.sleep(_POLL_SECONDS)
-    except TimeoutError:
-        names = ", ".join(sorted(crd["metadata"]["name"] for crd in waiting))
-        raise InstallError(f"never served: {names}") from None
+    waiting = {crd["metadata"]["name"]: crd["spec"] for crd in crds}
+
+    async def served() -> bool:
+        # The definitions themselves are not read: all of them are more than a megabyte.
+        answers = await asyncio.gather(*(_answers(api, spec) for spec in waiting.values()))
+        for name in [name for name, answered in zip(waiting, answers, strict=True) if answered]:
+            del waiting[name]
+        return not waiting
+
+    late = "never served: {}"
+    await opened.until(
+        served, _SERVED_SECONDS, _POLL_SECONDS, lambda: InstallError(late.format(", ".join(sorted(waiting))))
+    )
 
 
 async def _answers(api: client.Client, spec: dict[str, Any]) -> bool:

@@ -1,9 +1,12 @@
-"""What consists of parts that are opened one after the other, and closed in reverse, also when only some could be."""
+"""What consists of parts that are opened one after the other, and closed in reverse, also when only some could be.
+
+And how that is waited for of which no event tells: `until`.
+"""
 
 import abc
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self
 
@@ -41,3 +44,15 @@ async def running(part: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.wait([task])
         if not task.cancelled():
             task.result()
+
+
+async def until(
+    holds: Callable[[], Awaitable[bool]], seconds: float, poll: float, late: Callable[[], Exception]
+) -> None:
+    """Ask every `poll` seconds until it holds. Raises what asking raises, and after `seconds` what `late` makes."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not await holds():  # noqa: ASYNC110 - other processes set no event here
+                await asyncio.sleep(poll)
+    except TimeoutError:
+        raise late() from None

@@ -196,13 +196,10 @@ def reader(operand: Reader, number: int = 0) -> dict[str, Any]:
     """Return an operator's pod; `number` counts how often it was made anew."""
     tail = machines.digest("pod", operand.app, number)
     container = {"name": operand.app, "image": _IMAGE + machines.digest("image of", operand.app)}
-    pod = kinds.PODS.new(
-        f"{operand.app}-{tail[:9]}-{tail[9:14]}",
-        operand.namespace,
-        # No node: an unbound pod goes at once when it is deleted, and here is no kubelet to let it go.
-        spec={"containers": [container]},
-        status={"phase": "Running", "startTime": conditions.now()},
-    )
+    status = {"phase": "Running", "startTime": conditions.now()}
+    # No node: an unbound pod goes at once when it is deleted, and here is no kubelet to let it go.
+    name = f"{operand.app}-{tail[:9]}-{tail[9:14]}"
+    pod = kinds.PODS.new(name, operand.namespace, spec={"containers": [container]}, status=status)
     pod["metadata"]["labels"] = {"app": operand.app}
     return pod
 

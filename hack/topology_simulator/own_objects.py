@@ -128,13 +128,9 @@ class OwnPod:
             return runs
         if not runs:
             self._tell(f"the operator has ended with exit code {code}; the cluster stays")
-        state = (
-            {"running": {"startedAt": conditions.now()}}
-            if runs
-            else {"terminated": {"exitCode": code, "reason": "Error"}}
-        )
-        container = {"name": "operator", "image": "", "imageID": "", "ready": runs, "restartCount": 0, "state": state}
-        ready = {"type": "Ready", "status": str(runs), "lastTransitionTime": conditions.now()}
-        change = {"phase": "Running" if runs else "Failed", "conditions": [ready], "containerStatuses": [container]}
+        ended = {"terminated": {"exitCode": code, "reason": "Error"}}
+        state = {"running": {"startedAt": conditions.now()}} if runs else ended
+        words = {"phase": "Running" if runs else "Failed", "ready": runs, "state": state, "now": conditions.now()}
+        change = kinds.filled(kinds.ACCOUNT["own_pod"], **words)
         await self._api.patch_status(kinds.PODS, pod["metadata"]["name"], change, NAMESPACE)
         return runs

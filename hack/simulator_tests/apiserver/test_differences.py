@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import pytest
 
+from simulator_tests.parity import samples as parity
+
 
 async def test_a_review_about_oneself_warns_that_nothing_is_judged(client):
     review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "nodes"}}}
@@ -28,6 +30,15 @@ async def test_server_side_apply_is_refused_with_what_to_do_instead(client, samp
     assert refused.body["message"] == (
         "the embedded API server has no server-side apply: leave out --server-side, or start it with APISERVER=real"
     )
+
+
+@pytest.mark.parametrize("word", ["x-kubernetes-validations", "allOf"])
+async def test_a_definition_that_is_beyond_it_is_refused_with_what_is(client, word):
+    part = {"type": "string", word: [{"rule": "self == 'a'", "type": "string"}]}
+    schema = {"type": "object", "properties": {"a": part}}
+    refused = await client.post(parity.DEFINITIONS, parity.definition("odds", "Odd", schema))
+    assert refused.code == 422
+    assert f"{word}: Forbidden: not available in this server" in refused.body["message"]
 
 
 @pytest.mark.parametrize(

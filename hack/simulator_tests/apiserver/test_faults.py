@@ -91,18 +91,12 @@ async def test_slow_waits_before_executing(client, api, samples):
     assert asyncio.get_running_loop().time() - started >= 0.2
 
 
-async def test_dropped_request_is_not_executed(client, api, samples):
-    api.faults.add(Fault(action="drop", verb="create", count=1))
+@pytest.mark.parametrize(("action", "code"), [("drop", 404), ("lost", 200)])
+async def test_a_dropped_write_is_not_executed_and_one_whose_answer_is_lost_is(client, api, samples, action, code):
+    api.faults.add(Fault(action=action, verb="create", count=1))
     with pytest.raises(aiohttp.ClientError):
         await client.post(samples.NODES, samples.node("n"))
-    assert (await client.get(f"{samples.NODES}/n")).code == 404
-
-
-async def test_lost_answer_belongs_to_an_executed_write(client, api, samples):
-    api.faults.add(Fault(action="lost", verb="create", count=1))
-    with pytest.raises(aiohttp.ClientError):
-        await client.post(samples.NODES, samples.node("n"))
-    assert (await client.get(f"{samples.NODES}/n")).code == 200
+    assert (await client.get(f"{samples.NODES}/n")).code == code
 
 
 async def test_silent_request_is_let_go_with_the_fault(client, api, samples):

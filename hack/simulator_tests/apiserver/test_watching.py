@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import aiohttp
@@ -36,15 +35,6 @@ async def test_history_is_bounded(samples):
         assert event["object"]["code"] == 410
         found.close()
     await api.stop()
-
-
-async def test_watch_ends_when_its_client_goes(client, api, samples):
-    watch = await client.watch(samples.NODES)
-    assert len(api.open_watches) == 1
-    watch.close()
-    async with asyncio.timeout(samples.DEADLINE):
-        while api.open_watches:  # noqa: ASYNC110  # as above
-            await asyncio.sleep(0.01)
 
 
 async def test_state_survives_a_restart_on_the_same_port(client, api, samples):

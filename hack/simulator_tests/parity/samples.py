@@ -123,81 +123,59 @@ GADGET = definition(
     status=False,
 )
 
-_RULE_SPEC = {
-    **_object(
-        size={"type": "integer"},
-        least=INTEGER,
-        name={
-            "type": "string",
-            "maxLength": 50,
-            "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "name never changes"}],
-        },
-        request={"type": "string", "maxLength": 50},
-        locked={
-            "type": "string",
-            "maxLength": 50,
-            "x-kubernetes-validations": [
-                {
-                    "rule": "!oldSelf.hasValue() || oldSelf.value() == self || self != 'closed'",
-                    "optionalOldSelf": True,
-                    "message": "cannot be closed later",
-                    "reason": "FieldValueForbidden",
-                }
-            ],
-        },
-        entries={
-            "type": "array",
-            "maxItems": 10,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["key"],
-            "items": {
-                **_object(key={"type": "string", "maxLength": 20}, value=INTEGER),
-                "required": ["key"],
-                "x-kubernetes-validations": [
-                    {"rule": "!has(self.value) || self.value >= 0", "message": "value must not be negative"},
-                    {"rule": "!has(self.value) || !has(oldSelf.value) || self.value >= oldSelf.value"},
-                ],
-            },
-        },
-        broken=_object(a=INTEGER, b=INTEGER),
-        moment={"type": "string", "format": "date-time"},
-    ),
-    "x-kubernetes-validations": [
-        {
-            "rule": "!has(self.size) || !has(self.least) || self.size >= self.least",
-            "messageExpression": "'size is below ' + (self.least == 2 ? 'two' : 'its bound')",
-            "message": "size is too small",
-            "fieldPath": ".size",
-            "reason": "FieldValueInvalid",
-        },
-        {
-            "rule": "!has(self.request) || self.request in ['one', 'two']",
-            "message": "ask for one or two",
-            "fieldPath": ".request",
-        },
-        {"rule": "!has(self.broken) || self.broken.a > 0", "message": "a is positive"},
-    ],
-}
-
+_SHORT = {"type": "string", "maxLength": 50}
 RULE = definition(
     "rules",
     "Rule",
     {
         **_object(
-            spec=_RULE_SPEC,
-            status=_object(phase={"type": "string", "maxLength": 50}, topology={"type": "string", "maxLength": 50}),
+            spec=_object(
+                size=INTEGER,
+                least=INTEGER,
+                name=_SHORT,
+                request=_SHORT,
+                locked=_SHORT,
+                broken=_object(a=INTEGER, b=INTEGER),
+            ),
+            status=_object(phase=_SHORT, topology=_SHORT),
         ),
+        "required": ["spec"],
         "x-kubernetes-validations": [
             {
+                "rule": "!has(self.spec.size) || !has(self.spec.least) || self.spec.size >= self.spec.least",
+                "messageExpression": "'size is below ' + (self.spec.least == 2 ? 'two' : 'its bound')",
+                "message": "size is too small",
+                "fieldPath": ".spec.size",
+                "reason": "FieldValueInvalid",
+            },
+            {
+                "rule": "!has(self.spec.request) || self.spec.request in ['one', 'two']",
+                "message": "ask for one or two",
+                "fieldPath": ".spec.request",
+            },
+            {"rule": "!has(self.spec.broken) || self.spec.broken.a > 0", "message": "a is positive"},
+            {
+                "rule": "!has(self.spec.name) || !has(oldSelf.spec.name) || self.spec.name == oldSelf.spec.name",
+                "message": "name never changes",
+            },
+            {
+                "rule": "!has(self.spec.locked) || self.spec.locked != 'closed' || !oldSelf.hasValue()"
+                " || (has(oldSelf.value().spec.locked) && oldSelf.value().spec.locked == 'closed')",
+                "optionalOldSelf": True,
+                "message": "cannot be closed later",
+                "fieldPath": ".spec.locked",
+                "reason": "FieldValueForbidden",
+            },
+            {
                 "rule": "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase != 'Moving'"
-                " || (has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec))",
+                " || self.spec == oldSelf.spec",
                 "message": "nothing changes while it moves",
                 "fieldPath": ".spec",
                 "reason": "FieldValueForbidden",
             },
             {
-                "rule": "!has(self.spec) || !has(self.spec.request) || (oldSelf.hasValue() && has(oldSelf.value().spec)"
-                " && has(oldSelf.value().spec.request) && oldSelf.value().spec.request == self.spec.request)"
+                "rule": "!has(self.spec.request) || (oldSelf.hasValue() && has(oldSelf.value().spec.request)"
+                " && oldSelf.value().spec.request == self.spec.request)"
                 " || !has(self.status) || !has(self.status.topology) || self.status.topology != self.spec.request",
                 "optionalOldSelf": True,
                 "message": "that is what there is already",

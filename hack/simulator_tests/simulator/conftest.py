@@ -132,3 +132,20 @@ def running(served, access, api):
 async def living(running):
     async with running() as made:
         yield made
+
+
+@contextlib.asynccontextmanager
+async def watched(living, kind):
+    """Collect every state of the objects of a kind, from now on."""
+    states, listed = [], asyncio.Event()
+
+    async def collect():
+        async for event in living.api.follow(kind, retry_seconds=0.1):
+            states.extend([event.obj] if hasattr(event, "obj") else [])
+            listed.set()
+
+    task = asyncio.create_task(collect())
+    await listed.wait()
+    yield states
+    task.cancel()
+    await asyncio.wait([task])

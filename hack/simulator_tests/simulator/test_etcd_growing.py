@@ -2,54 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
+import itertools
 
-from topology_simulator import client, cluster, conditions, kinds
+from simulator_tests.simulator.conftest import watched
+from topology_simulator import cluster, conditions, kinds
 
 
 async def test_voters_are_added_one_at_a_time(living):
-    seen: list[int] = []
+    async with watched(living, kinds.CONFIG_MAPS) as states:
+        await living.join("master-1", "master-2")
 
-    async def watch():
-        async for event in living.api.follow(kinds.CONFIG_MAPS, retry_seconds=0.1):
-            objects = event.objects if isinstance(event, client.Listed) else (event.obj,)
-            seen.extend(len(one["data"]) for one in objects if one["metadata"]["name"] == cluster.ETCD_ENDPOINTS)
+        async def counts():
+            return [len(one["data"]) for one in states if one["metadata"]["name"] == cluster.ETCD_ENDPOINTS]
 
-    watching = asyncio.create_task(watch())
-    await living.join("master-1", "master-2")
-
-    async def counts():
-        return seen
-
-    await living.eventually(counts, [1, 2, 3])
-    watching.cancel()
-    await asyncio.wait([watching])
+        await living.eventually(counts, [2, 3])
 
 
 async def test_a_stuck_learner_looks_calm_but_is_no_voter_until_it_is_healed(living):
-    said: list[str] = []
-    opened = asyncio.Event()
+    # A member starts within a moment: whoever only asks now and then may never see it.
+    async with watched(living, kinds.ETCDS) as states:
+        living.actors.order("stick_learner", "master-1")
+        await living.join("master-1")
 
-    async def watch():
-        # A member starts within a moment: whoever only asks now and then may never see it.
-        async for event in living.api.follow(kinds.ETCDS, retry_seconds=0.1):
-            for obj in event.objects if isinstance(event, client.Listed) else (event.obj,):
-                status = conditions.find(obj, "EtcdMembersProgressing")["status"]
-                said.extend([status] if said[-1:] != [status] else [])
-            opened.set()
+        async def heard():
+            said = (conditions.find(obj, "EtcdMembersProgressing")["status"] for obj in states)
+            return [status for status, _ in itertools.groupby(said)][-2:]
 
-    async def heard():
-        return said
-
-    watching = asyncio.create_task(watch())
-    await opened.wait()
-    living.actors.order("stick_learner", "master-1")
-    await living.join("master-1")
-    await living.eventually(heard, ["False", "True", "False"])
-    await living.eventually(lambda: living.operator("etcd", "Progressing"), "False")
-    assert await living.voters() == ["master-0"]
-    watching.cancel()
-    await asyncio.wait([watching])
+        await living.eventually(heard, ["True", "False"])
+        await living.eventually(lambda: living.operator("etcd", "Progressing"), "False")
+        assert await living.voters() == ["master-0"]
     living.actors.order("heal_learner", "master-1")
     await living.eventually(living.voters, ["master-0", "master-1"])
 

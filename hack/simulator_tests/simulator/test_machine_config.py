@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 
+from simulator_tests.simulator.conftest import watched
 from topology_simulator import cluster, conditions, kinds, pace
 
 CONTROLLER = "machine-config-controller"
@@ -57,23 +57,6 @@ async def copied(living):
 
 async def touch(living, value):
     await living.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"annotations": {"touched": value}}})
-
-
-@contextlib.asynccontextmanager
-async def watched(living, kind):
-    """Collect every state of the objects of a kind, from now on."""
-    states, listed = [], asyncio.Event()
-
-    async def collect():
-        async for event in living.api.follow(kind, retry_seconds=0.1):
-            states.extend([event.obj] if hasattr(event, "obj") else [])
-            listed.set()
-
-    task = asyncio.create_task(collect())
-    await listed.wait()
-    yield states
-    task.cancel()
-    await asyncio.wait([task])
 
 
 async def test_every_write_of_infrastructure_is_copied_whole(living):

@@ -46,11 +46,16 @@ async def topology(living):
     return (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]["controlPlaneTopology"]
 
 
-async def test_it_moves_the_topology_once_there_are_three_voters(living, switch, reason):
+async def test_it_says_what_is_unmet_in_progressing_only_and_moves_the_topology_once_there_are_three_voters(
+    living, switch, reason
+):
     await switch(on=True)
     await living.eventually(reason, "AsExpected")
     await ask_for(living, "HighlyAvailable")
     await living.eventually(reason, "PreflightCheckFailed")
+    assert "insufficient ready control plane nodes: need 3, have 1" in await progressing(living)
+    upgradeable = conditions.find(await living.api.get(kinds.CONFIGS, "cluster"), TYPE)
+    assert upgradeable["message"].startswith("Cluster upgrade is not allowed while a topology transition is pending")
     assert await topology(living) == "SingleReplica"
     await living.join("master-1", "master-2")
     await living.eventually(lambda: topology(living), "HighlyAvailable")
@@ -83,15 +88,6 @@ async def test_switched_off_it_leaves_its_conditions_and_does_nothing(living, sw
 
 async def progressing(living):
     return conditions.find(await living.api.get(kinds.CONFIGS, "cluster"), PROGRESSING).get("message", "")
-
-
-async def test_what_is_unmet_stands_in_progressing_only(living, switch, reason):
-    await switch(on=True)
-    await ask_for(living, "HighlyAvailable")
-    await living.eventually(reason, "PreflightCheckFailed")
-    assert "insufficient ready control plane nodes: need 3, have 1" in await progressing(living)
-    upgradeable = conditions.find(await living.api.get(kinds.CONFIGS, "cluster"), TYPE)
-    assert upgradeable["message"].startswith("Cluster upgrade is not allowed while a topology transition is pending")
 
 
 @pytest.mark.parametrize("wrong", [("Progressing", "True"), ("Degraded", "True"), ("Available", "False")])

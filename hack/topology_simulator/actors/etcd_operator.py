@@ -30,17 +30,26 @@ class EtcdOperator(actor.Actor):
         super().__init__(*args)
         self._learner = ""
         self._starting = ""
-        self._alive = False
 
     async def step(self) -> None:
-        """Renew the lease, grow or shrink by one, say how it stands."""
+        """Renew the lease, and look at the members."""
         endpoints = self.mirror.get(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
         etcd = self.mirror.get(kinds.ETCDS, "cluster")
         if endpoints is None or etcd is None:
             return
-        await self._renew()
+        if self.waits.every("lease", self.pace.lease_renew):
+            # The drains after the change start it again, and then it chooses by the new topology.
+            seconds = 270 if self.single else 137
+            renewed = {"spec": {"renewTime": conditions.now_micro(), "leaseDurationSeconds": seconds}}
+            await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, renewed, cluster.ETCD_OPERATOR_NAMESPACE)
+        await self._look(endpoints, etcd)
+
+    async def _look(self, endpoints: dict[str, Any], etcd: dict[str, Any]) -> None:
+        """Grow or shrink by one, say how it stands."""
         voters = await self._remove_gone(endpoints)
-        unhealthy = self._unhealthy(voters)
+        masters = self._masters()
+        members = voters | ({self._learner} & set(masters))
+        unhealthy = tuple(sorted(name for name in members if not conditions.is_true(masters[name], "Ready")))
         if not unhealthy:
             await self._grow(endpoints, voters)
         if (left := self._left(voters, unhealthy)) and self.waits.over(("left", left), self.pace.etcd_sync):
@@ -92,21 +101,6 @@ class EtcdOperator(actor.Actor):
     def _masters(self) -> dict[str, dict[str, Any]]:
         return {node["metadata"]["name"]: node for node in self.nodes_with("master")}
 
-    def _unhealthy(self, voters: set[str]) -> tuple[str, ...]:
-        masters = self._masters()
-        members = voters | ({self._learner} & set(masters))
-        return tuple(sorted(name for name in members if not conditions.is_true(masters[name], "Ready")))
-
-    async def _renew(self) -> None:
-        if self._alive and not self.waits.due("lease", self.pace.lease_renew):
-            return
-        self._alive = True
-        self.waits.start("lease", self.pace.lease_renew)
-        # The drains after the change start it again, and then it chooses by the new topology.
-        seconds = 270 if self.single else 137
-        change = {"spec": {"renewTime": conditions.now_micro(), "leaseDurationSeconds": seconds}}
-        await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, change, cluster.ETCD_OPERATOR_NAMESPACE)
-
     async def _remove_gone(self, endpoints: dict[str, Any]) -> set[str]:
         voters = self._voters(endpoints)
         gone = set(endpoints.get("data") or {}) - {cluster.member_id(name) for name in voters}
@@ -155,18 +149,16 @@ class EtcdOperator(actor.Actor):
         """Write the ClusterOperator: Progressing while a member is rolled out, Degraded when one is ill for long."""
         if rolling or (rolling := self._installing()):
             self.waits.clear("settled")
-            message = f"NodeInstallerProgressing: etcd on {rolling} is being rolled out"
-            await self._progress("True", "NodeInstaller", message)
+            what = f"etcd on {rolling} is being rolled out"
+            await self.say_operator("etcd", *conditions.stated("installer at work", what=what))
         elif self.waits.due("settled", self.pace.etcd_settle):
-            await self._progress(
-                "False", "AsExpected", "NodeInstallerProgressing: all nodes are at the latest revision"
-            )
+            await self.say_operator("etcd", *conditions.stated("installer at rest"))
         if unhealthy:
             message = f"EtcdMembersDegraded: {', '.join(unhealthy)} is unhealthy"
             await self._degrade("EtcdMembers_UnhealthyMembers", message)
         else:
             self.waits.clear("unhealthy")
-            await self.say_operator("etcd", conditions.Condition("Degraded", "False", message="All is well"))
+            await self.say_operator("etcd", *conditions.stated("operator not degraded"))
 
     def _installing(self) -> str:
         """Return the node whose static pod is not at the latest revision."""
@@ -178,9 +170,6 @@ class EtcdOperator(actor.Actor):
     async def _degrade(self, reason: str, message: str) -> None:
         if self.waits.due("unhealthy", self.pace.inertia):
             await self.say_operator("etcd", conditions.Condition("Degraded", "True", reason, message))
-
-    async def _progress(self, status: str, reason: str, message: str) -> None:
-        await self.say_operator("etcd", conditions.Condition("Progressing", status, reason, message))
 
 
 Object = dict[str, Any]

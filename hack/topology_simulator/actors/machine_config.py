@@ -23,7 +23,6 @@ _BOOT_BEFORE = cluster.PREFIX + "bootBefore"
 _WORKER = machines.LABEL + "worker"
 _MASTER_TAINT = {"key": machines.LABEL + "master", "effect": "NoSchedule"}
 _CONTROLLER = "machine-config-controller"
-_FINE = "All is well"
 _EXCHANGED = (cluster.CURRENT, cluster.DESIRED, cluster.STATE, cluster.REASON)
 """What a node's daemon and its controller write for each other: a change of it is an event of the pool."""
 
@@ -92,22 +91,11 @@ class MachineConfig(actor.Actor):
     async def _report(self) -> None:
         pools = {pool["metadata"]["name"]: pool for pool in self._pools()}
         degraded = any(conditions.is_true(pool, "Degraded") for pool in pools.values())
-        objection = conditions.Condition(
-            "Upgradeable", "False", "DegradedPool", "One or more machine config pools are degraded, see oc get mcp"
-        )
         master = pools.get(cluster.MASTER)
         paused = master is not None and master["spec"].get("paused") and not cluster.is_settled(master)
-        failed = conditions.Condition(
-            "Degraded",
-            "True",
-            "RequiredPoolsFailed",
-            "Failed to resync: required MachineConfigPool master is paused and cannot sync until it is unpaused",
-        )
-        await self.say_operator(
-            "machine-config",
-            objection if degraded else conditions.Condition("Upgradeable", "True", message=_FINE),
-            failed if paused else conditions.Condition("Degraded", "False", message=_FINE),
-        )
+        upgrades = "pools degraded" if degraded else "operator upgradeable"
+        state = "required pool paused" if paused else "operator not degraded"
+        await self.say_operator("machine-config", *conditions.stated(upgrades, state))
 
     # -- the controller: templates, rendered configurations
 
@@ -161,13 +149,8 @@ class MachineConfig(actor.Actor):
             pool = cluster.pool_of(node, pools.values())
             change = _carrying(node, schedulable=schedulable) if pool == cluster.MASTER else {}
             if cluster.CURRENT not in cluster.notes(node) and pool in pools:
-                served = pools[pool]["status"]["configuration"]["name"]
-                change.setdefault("metadata", {})["annotations"] = {
-                    cluster.CURRENT: served,
-                    cluster.DESIRED: served,
-                    cluster.STATE: cluster.DONE,
-                    cluster.REASON: "",
-                }
+                served = cluster.done(pools[pool]["status"]["configuration"]["name"])
+                change.setdefault("metadata", {})["annotations"] = served
             if change:
                 await self.patch(kinds.NODES, node, change)
 
@@ -231,14 +214,7 @@ class MachineConfig(actor.Actor):
         elif boot == notes[_BOOT_BEFORE] or not conditions.is_true(node, "Ready"):
             return
         else:
-            done = {
-                cluster.CURRENT: wanted,
-                cluster.DESIRED: wanted,
-                cluster.STATE: cluster.DONE,
-                cluster.REASON: "",
-                _BOOT_BEFORE: None,
-            }
-            await self._note(node, done, unschedulable=None)
+            await self._note(node, {**cluster.done(wanted), _BOOT_BEFORE: None}, unschedulable=None)
 
     async def _note(self, node: dict[str, Any], notes: dict[str, str | None], **spec: Any) -> None:
         change: dict[str, Any] = {"metadata": {"annotations": notes}}

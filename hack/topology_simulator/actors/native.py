@@ -25,15 +25,7 @@ _PREFIX = "TopologyTransitionController"
 _IN_PROGRESS, _COMPLETE, _IDLE = "TopologyTransitionInProgress", "TopologyTransitionComplete", "AsExpected"
 _WANTED_NODES = 3
 _STABLE = (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"))
-_REVERT = "revert spec.controlPlaneTopology to {source} to resolve"
-_UPGRADEABLE = {
-    _IDLE: "No topology transition in progress",
-    _COMPLETE: "Topology transition complete, upgrades are allowed",
-    _IN_PROGRESS: "Cluster upgrade is not allowed during topology transition from {source} to {target}",
-    "PreflightCheckFailed": "Cluster upgrade is not allowed while a topology transition is pending; resolve preflight "
-    "failures or " + _REVERT,
-    "UnsupportedTransition": "Cluster upgrade is not allowed while a topology transition is requested; " + _REVERT,
-}
+_UPGRADEABLE: dict[str, str] = kinds.ACCOUNT["native"]
 
 
 class NativeController(actor.Actor):
@@ -63,7 +55,9 @@ class NativeController(actor.Actor):
                 return
             self._gate, self._starts = on, self._starts + 1
             self.waits.start("lease", 0.0)
-        await self._renew()
+        if self.waits.every("lease", self.pace.lease_renew):
+            spec = operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=self.single)
+            await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, {"spec": spec}, cluster.NATIVE_NAMESPACE)
         try:
             if on:
                 await self._control()
@@ -108,12 +102,6 @@ class NativeController(actor.Actor):
         elif conditions.find(config, _PREFIX + "Upgradeable").get("reason") != _COMPLETE:
             states = [_condition("Upgradeable", "True", _IDLE, _UPGRADEABLE[_IDLE]), _condition("Degraded", "False")]
             await self.say(kinds.CONFIGS, config, states)
-
-    async def _renew(self) -> None:
-        if not self.waits.every("lease", self.pace.lease_renew):
-            return
-        change = {"spec": operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=self.single)}
-        await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, change, cluster.NATIVE_NAMESPACE)
 
     def _unmet(self) -> Iterator[str]:
         operators = {item["metadata"]["name"]: [*_unrest(item)] for item in self.mirror.all(kinds.CLUSTER_OPERATORS)}

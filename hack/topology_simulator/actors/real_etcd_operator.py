@@ -54,13 +54,8 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
         self._off: set[str] = set()
         self._addresses: dict[str, str] = {}
 
-    async def step(self) -> None:
-        """Renew the lease, look at the members, say what was seen, and do one thing about it."""
-        endpoints = self.mirror.get(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
-        etcd = self.mirror.get(kinds.ETCDS, "cluster")
-        if endpoints is None or etcd is None:
-            return
-        await self._renew()
+    async def _look(self, endpoints: dict[str, Any], etcd: dict[str, Any]) -> None:
+        """Look at the members, say what was seen, and do one thing about it."""
         self._addresses |= {name: self.address(name) for name in self._masters()}
         self.waits.start("look", _LOOK_SECONDS)
         try:
@@ -96,9 +91,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
         homes = {name: self.address(name) for name in self._masters()}
         await self._publish(endpoints, {name: where for name, where in homes.items() if where})
         text = f"getting the etcd members failed: {error}".partition("\n")[0]
-        await self.say(
-            kinds.ETCDS, etcd, [conditions.Condition("EtcdMembersControllerDegraded", "True", "ErrorListing", text)]
-        )
+        await self.say(kinds.ETCDS, etcd, conditions.stated("etcd members not listed", text=text))
         await self._degrade("EtcdMembersController_ErrorListing", f"EtcdMembersControllerDegraded: {text}")
 
     async def _publish(self, endpoints: dict[str, Any], wanted: dict[str, str]) -> None:
@@ -109,10 +102,10 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
             await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": change})
 
     async def _tell_seen(self, etcd: dict[str, Any], seen: _Seen) -> None:
-        controller = conditions.Condition("EtcdMembersControllerDegraded", "False")
+        listed = conditions.stated("etcd members listed")
         states = cluster.etcd_states(len(seen.members), unhealthy=seen.unhealthy, starting=seen.unstarted)
         rolling = [*seen.unstarted, *(name for name in seen.learners if name not in self.troubles.learners)]
-        await self.say(kinds.ETCDS, etcd, [*states, controller])
+        await self.say(kinds.ETCDS, etcd, [*states, *listed])
         await self._tell_operator(rolling[0] if rolling else "", seen.unhealthy)
 
     # -- what is done

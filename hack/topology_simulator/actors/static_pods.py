@@ -120,12 +120,9 @@ class StaticPods(actor.Actor):
         return {**status, "currentRevision": latest, "targetRevision": 0}
 
     async def _tell(self, pods: operands.StaticPods, old: list[str]) -> None:
-        status, reason, message = "False", "AsExpected", "all nodes are at the latest revision"
-        if old:
-            status, reason = "True", "NodeInstaller"
-            message = f"{', '.join(old)} {'is' if len(old) == 1 else 'are'} at an old revision"
-        message = f"NodeInstallerProgressing: {message}"
-        await self.say_operator(pods.operator, conditions.Condition("Progressing", status, reason, message))
+        what = f"{', '.join(old)} {'is' if len(old) == 1 else 'are'} at an old revision"
+        states = conditions.stated("installer at work" if old else "installer at rest", what=what)
+        await self.say_operator(pods.operator, *states)
 
     async def _guard(self, pods: operands.StaticPods, masters: int) -> None:
         obj = self.mirror.get(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)

@@ -15,7 +15,7 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from topology_simulator import conditions, kinds, machines
+from topology_simulator import conditions, configured, kinds
 
 from . import actor
 
@@ -83,9 +83,8 @@ class Version(actor.Actor):
             objection = conditions.find(version, _ALL)
             patch = wanted.split(".")[:2] == status["desired"]["version"].split(".")[:2]
             if objection.get("status") == "False" and not patch:
-                refusal = _REFUSED.format(**release(wanted), **objection)
-                accepted = conditions.Condition("ReleaseAccepted", "False", "PreconditionChecks", refusal)
-                await self.say(kinds.CLUSTER_VERSIONS, version, [accepted])
+                refused = conditions.stated("version not accepted", **release(wanted), **objection)
+                await self.say(kinds.CLUSTER_VERSIONS, version, refused)
                 return
             self.waits.start("upgrade", self.pace.upgrade)
             await self._begin(version, wanted)
@@ -93,16 +92,9 @@ class Version(actor.Actor):
             await self._finish(version, wanted)
 
     async def _begin(self, version: dict[str, Any], wanted: str) -> None:
-        entry = {
-            "state": "Partial",
-            **release(wanted),
-            "startedTime": conditions.now(),
-            "completionTime": None,
-            "verified": False,
-        }
-        message = f"Working towards {wanted}: 12 of 910 done (1% complete)"
-        accepted = conditions.Condition("ReleaseAccepted", "True", "PayloadLoaded", "The payload is loaded")
-        started = conditions.merged(version, [accepted, conditions.Condition("Progressing", "True", "", message)])
+        times = {"startedTime": conditions.now(), "completionTime": None}
+        entry = {"state": "Partial", **release(wanted), **times, "verified": False}
+        started = conditions.merged(version, conditions.stated("version accepted", version=wanted))
         status = {
             **version["status"],
             "conditions": started or version["status"]["conditions"],
@@ -124,24 +116,18 @@ class Version(actor.Actor):
                 continue  # not of the payload: it tells its own version
             versions = [{"name": "operator", "version": wanted}]
             await self.say(kinds.CLUSTER_OPERATORS, operator, [], versions=versions)
-        done = [
-            conditions.Condition("Available", "True", "", f"Done applying {wanted}"),
-            conditions.Condition("Progressing", "False", "", f"Cluster version is {wanted}"),
-        ]
+        done = conditions.stated("version applied", version=wanted)
         await self.say(kinds.CLUSTER_VERSIONS, version, done, history=[entry, *older])
 
 
 Release = Literal["4.20", "4.21", "4.22", "main"]
+release = configured.release
 TYPES = ("Upgradeable", "UpgradeableClusterOperators", "UpgradeableClusterVersionOverrides",
          "UpgradeableUpgradeInProgress")  # fmt: skip
 """Every type that the version operator writes, and removes where it does not apply."""
 _MINOR, _MAJOR = "between minor versions", "between minor or major versions"
 _UPDATING = "An update is already in progress and the details are in the Progressing condition"
 _ALL, _OPERATORS, _OVERRIDES, _UPDATE = TYPES
-_REFUSED = (
-    'Preconditions failed for payload loaded version="{version}" image="{image}": '
-    'Precondition "ClusterVersionUpgradeable" failed because of "{reason}": {message}'
-)
 _UPDATES = "requesting a minor or major version update"
 _WORDS: Mapping[Release, tuple[str, str, str]] = {
     "4.20": (_MINOR, "upgrades", "continuing"),
@@ -150,12 +136,6 @@ _WORDS: Mapping[Release, tuple[str, str, str]] = {
     "main": (_MAJOR, f"updates {_MAJOR}", _UPDATES),
 }
 """How a release says it: between what, what overrides prevent, and before what they are to be removed."""
-
-
-def release(version: str) -> dict[str, str]:
-    """Return what ClusterVersion says of a release: its version, and the image that has its payload."""
-    digest = machines.digest("release", version)
-    return {"version": version, "image": f"quay.io/openshift-release-dev/ocp-release@sha256:{digest}"}
 
 
 def of_version(version: str) -> Release:

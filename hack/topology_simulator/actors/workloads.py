@@ -99,11 +99,12 @@ class Workloads(actor.Actor):
         rolling = self._underway(group)
         if rolling:
             message = f"{', '.join(rolling)} {'is' if len(rolling) == 1 else 'are'} being rolled out"
-            await self.say_operator(operator, conditions.Condition("Progressing", "True", self.reason, message))
+            rolls = conditions.stated("operator rolling out", reason=self.reason, message=message)
+            await self.say_operator(operator, *rolls)
             return
         progressing = conditions.find(self.mirror.get(kinds.CLUSTER_OPERATORS, operator), "Progressing")
         if progressing.get("reason") == self.reason:
-            await self.say_operator(operator, conditions.Condition("Progressing", "False", message="All is well"))
+            await self.say_operator(operator, *conditions.stated("operator not rolling out"))
 
     def _underway(self, group: list[operands.Workload]) -> list[str]:
         """Return what the operator calls progress: the names of its workloads."""
@@ -179,16 +180,9 @@ class Ingress(actor.Actor):
         ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("worker"))
         available = int((router.get("status") or {}).get("availableReplicas") or 0)
         available = self.risen("router", available, min(wanted, ready), self.pace.router)
-        moving = available != wanted
+        moving = "router not moving" if available == wanted else "router moving"
         text = f"{available} of {wanted} routers are available"
-        progressing = conditions.Condition(
-            "Progressing", "True" if moving else "False", "DeploymentRollingOut" if moving else "AsExpected", text
-        )
-        await self.say(
-            kinds.INGRESS_CONTROLLERS,
-            router,
-            [conditions.Condition("Available", "True" if available else "False", "", text), progressing],
-            availableReplicas=available,
-            observedGeneration=router["metadata"]["generation"],
-        )
-        await self.say_operator("ingress", progressing)
+        states = conditions.stated("router", moving, available=available > 0, text=text)
+        counts = {"availableReplicas": available, "observedGeneration": router["metadata"]["generation"]}
+        await self.say(kinds.INGRESS_CONTROLLERS, router, states, **counts)
+        await self.say_operator("ingress", *states[1:])

@@ -5,7 +5,6 @@ two APIs, in the core form. Reviews are answered and never stored: everybody is 
 RBAC; a client that asks about its own rights is warned of that.
 """
 
-import base64
 import pathlib
 from collections.abc import Iterable
 from typing import Any
@@ -91,44 +90,28 @@ def settle(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
             spec = obj.get("spec")
             if isinstance(spec, dict) and spec.get("replicas") is None:
                 return {**obj, "spec": {**spec, "replicas": 1}}
-        case "/secrets":
-            texts = obj.get("stringData") or {}
-            encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-            rest = {key: value for key, value in obj.items() if key != "stringData"}
-            data = {"data": {**(obj.get("data") or {}), **encoded}} if encoded else {}
-            return {**rest, "type": obj.get("type") or "Opaque", **data}
     return obj
 
 
 def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
-    """Return the broken rules of a built-in object (those few that are known here)."""
-    spec = obj.get("spec") or {}
-    match resource.store:
-        case "/events":
-            return _check_event(obj, newer=resource.group != "") if old is None else []
-        case "coordination.k8s.io/leases":
-            seconds = spec.get("leaseDurationSeconds", 1)
-            wrong = field_errors.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")
-            return [] if seconds > 0 else [wrong]
-        case "/nodes":
-            return [
-                field_errors.unsupported(f"metadata.taints[{index}].effect", taint["effect"], _EFFECTS)
-                for index, taint in enumerate(spec.get("taints") or ())
-                if taint["effect"] not in _EFFECTS
-            ]
-    return []
+    """Return the broken rules of a node, and of a new event in stored form; the rest is taken as it comes.
 
-
-def _check_event(obj: dict[str, Any], *, newer: bool) -> list[field_errors.Cause]:
-    """Return the broken rules of an event in stored form; `newer`: it was written by `events.k8s.io/v1`.
-
-    It is in the namespace of what it is about, in `default` when that is cluster-scoped; a newer one is complete.
+    An event is in the namespace of what it is about, in `default` when that is cluster-scoped; one of
+    `events.k8s.io/v1` is complete.
     """
+    if resource.store == "/nodes":
+        return [
+            field_errors.unsupported(f"metadata.taints[{index}].effect", taint["effect"], _EFFECTS)
+            for index, taint in enumerate((obj.get("spec") or {}).get("taints") or ())
+            if taint["effect"] not in _EFFECTS
+        ]
+    if resource.store != "/events" or old is not None:
+        return []
     about = (obj.get("involvedObject") or {}).get("namespace") or ""
     causes = []
     if obj["metadata"].get("namespace") not in (about, "default"):
         causes = [field_errors.invalid("involvedObject.namespace", about, "does not match event.namespace")]
-    if newer:
+    if resource.group:
         needed = ("eventTime", "reportingComponent", "reportingInstance", "action", "reason", "type")
         causes += [field_errors.required(_RENAMED.get(field, field)) for field in needed if not obj.get(field)]
     return causes

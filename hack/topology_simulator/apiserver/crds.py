@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import conditions
-from . import cel, field_errors, resources, statuses, table
+from . import cel, field_errors, resources, statuses, table, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource
 
@@ -45,24 +45,23 @@ def _schema(version: dict[str, Any]) -> tuple[str, str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(schema: str, where: str) -> tuple[cel.Rules, tuple[field_errors.Cause, ...]]:
+def _compiled(schema: str, where: str) -> tuple[list[cel.Rule], list[field_errors.Cause]]:
     """Return the rules of a schema; the same text is compiled once in a process."""
     parsed = json.loads(schema)
-    causes: list[field_errors.Cause] = []
-    rules = cel.compile_rules(parsed, where, causes, root=True)
+    rules, causes = cel.compile_rules(parsed, where)
     causes += [
         field_errors.forbidden(f"{where}: {word}", "not available in this server")
         for word in _NOT_JUDGED
         if f'"{word}":' in schema
     ]
-    return rules, tuple(causes)
+    if schema.count(f'"{validation.RULES}":') > (validation.RULES in parsed):
+        text = "not available in this server but at the root"
+        causes.append(field_errors.forbidden(f"{where}: {validation.RULES}", text))
+    return rules, causes
 
 
 def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
-    wanted = (
-        conditions.Condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
-        conditions.Condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
-    )
+    wanted = conditions.stated("definition served")
     before = (old or {}).get("status") or {}
     storage = next(item["name"] for item in spec["versions"] if item.get("storage"))
     stored = list(before.get("storedVersions") or ())

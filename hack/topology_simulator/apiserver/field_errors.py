@@ -35,11 +35,6 @@ def invalid(field: str, value: Any, message: str) -> Cause:
     return Cause(field, "FieldValueInvalid", f"Invalid value: {value_text(value)}: {message}")
 
 
-def invalid_object(field: str, message: str) -> Cause:
-    """Return the cause of an object or list that breaks a rule: the value itself is left out."""
-    return Cause(field, "FieldValueInvalid", f"Invalid value: {message}")
-
-
 def required(field: str, message: str = "") -> Cause:
     """Return the cause of a value that is missing."""
     return Cause(field, "FieldValueRequired", f"Required value: {message}" if message else "Required value")

@@ -52,7 +52,7 @@ class Resource:
     """Fields besides metadata.name and metadata.namespace that a field selector may ask for."""
     schema: Mapping[str, Any] | None = None
     """The OpenAPI schema; None: an object with anything in it."""
-    rules: cel.Rules | None = None
+    rules: list[cel.Rule] = field(default_factory=list)
     unconditional_update: bool = True
     """Whether a PUT without resourceVersion overwrites; otherwise it is refused."""
     status_on_create: bool = False

@@ -148,7 +148,7 @@ def _check_map(place: Place) -> list[field_errors.Cause]:
     return causes
 
 
-def list_key(item: Any, keys: tuple[str, ...], schema: Mapping[str, Any]) -> tuple[Any, ...] | None:
+def _list_key(item: Any, keys: tuple[str, ...], schema: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """Return what identifies an item of a map-list, or None when it is no object."""
     if not isinstance(item, dict):
         return None
@@ -169,14 +169,14 @@ def _check_list(place: Place) -> list[field_errors.Cause]:
     kind, keys = schema.get(LIST_TYPE), tuple(schema.get(LIST_KEYS) or ())
     before: dict[Any, Any] = {}
     if kind == "map" and isinstance(place.old, list):
-        before = {repr(list_key(item, keys, items)): item for item in place.old}
+        before = {repr(_list_key(item, keys, items)): item for item in place.old}
     seen: set[str] = set()
     twice: list[field_errors.Cause] = []
     for index, item in enumerate(value):
         path = f"{place.path}[{index}]"
         old: Any = MISSING
         if kind in ("map", "set"):
-            identity = list_key(item, keys, items) if kind == "map" else item
+            identity = _list_key(item, keys, items) if kind == "map" else item
             mark = repr(identity)
             if mark in seen:
                 shown = dict(zip(keys, identity or (), strict=False)) if kind == "map" else item

@@ -243,7 +243,7 @@ class Writes:
 
     def _validate(self, resource: resources.Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> None:
         causes = metadata.check(resource, obj["metadata"])
-        if resource.schema is not None and resource.rules is not None:
+        if resource.schema is not None:
             causes = cel.judge(resource.schema, resource.rules, obj, old, causes)
         else:
             causes += builtins.check(resource, obj, old)

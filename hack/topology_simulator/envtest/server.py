@@ -215,7 +215,7 @@ class RealServer(keeping.Keeping):
         for attempt in range(_ATTEMPTS):
             self._etcd_port, self._peer_port, self.port, self._second_port = keeping.free_ports(4)
             try:
-                if self._own_etcd:
+                if self._beside is None:
                     await self.start("etcd", self._etcd_command(self._peer_port))
                 await self.start_api()
             except RealServerError as error:
@@ -223,7 +223,7 @@ class RealServer(keeping.Keeping):
                 if "address already in use" not in str(error) or attempt == _ATTEMPTS - 1:
                     raise
                 await self.end("kube-apiserver")
-                if self._own_etcd:
+                if self._beside is None:
                     await self.end("etcd")
                 shutil.rmtree(self.folder / "etcd", ignore_errors=True)
             else:
@@ -257,10 +257,6 @@ class RealServer(keeping.Keeping):
         # Without the flag the API server has no bookmarks for kinds that rest, and clients give such watches up.
         return [*command, f"--initial-cluster=default={peer}", self._progress_flag]
 
-    @property
-    def _own_etcd(self) -> bool:
-        return self._beside is None
-
     def _port_of(self, name: str) -> int:
         return self._second_port if name == SECOND else self.port
 
@@ -270,29 +266,25 @@ class RealServer(keeping.Keeping):
         return [str(self._assets / "kube-apiserver"), *kinds.filled(_FLAGS, **words)]
 
     async def _ready(self, name: str) -> None:
-        limit = aiohttp.ClientTimeout(total=2.0)
-        headers = {"Authorization": "Bearer admin"}
-        answer = "nothing"
-        try:
-            async with (
-                asyncio.timeout(_READY_SECONDS),
-                aiohttp.ClientSession(timeout=limit, headers=headers) as session,
-            ):
-                tls = self.tls()
-                while True:
-                    with contextlib.suppress(aiohttp.ClientError, TimeoutError):
-                        async with session.get(f"{self.url_of(name)}/readyz", ssl=tls) as response:
-                            answer = await response.text()
-                            if response.status == 200:
-                                return
-                    for server in ("etcd", name) if self._own_etcd else (name,):
-                        if server not in self.pids:
-                            raise RealServerError(f"{server} has ended\n{self._endings()}")
-                    await asyncio.sleep(_POLL_SECONDS)
-        except TimeoutError:
-            raise RealServerError(
-                f"{name} is not ready after {_READY_SECONDS:g} s; /readyz says {answer}\n{self._endings()}"
-            ) from None
+        tls, answer, late = self.tls(), "nothing", f"{name} is not ready after {_READY_SECONDS:g} s; /readyz says"
+
+        async def ready() -> bool:
+            nonlocal answer
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                async with session.get(f"{self.url_of(name)}/readyz", ssl=tls) as response:
+                    answer = await response.text()
+                    if response.status == 200:
+                        return True
+            for server in ("etcd", name) if self._beside is None else (name,):
+                if server not in self.pids:
+                    raise RealServerError(f"{server} has ended\n{self._endings()}")
+            return False
+
+        limit, headers = aiohttp.ClientTimeout(total=2.0), {"Authorization": "Bearer admin"}
+        async with aiohttp.ClientSession(timeout=limit, headers=headers) as session:
+            await opened.until(
+                ready, _READY_SECONDS, _POLL_SECONDS, lambda: RealServerError(f"{late} {answer}\n{self._endings()}")
+            )
 
     def _endings(self) -> str:
         logged = (name for name in ("etcd", API, SECOND, _CONTROLLERS) if (self.folder / f"{name}.log").exists())

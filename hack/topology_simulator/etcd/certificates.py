@@ -21,6 +21,9 @@ LOOPBACK = ("127.0.0.1", "localhost")
 CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.crt", "tls.crt", "tls.key"
 _LIFE = dt.timedelta(days=1)
 _SLACK = dt.timedelta(minutes=5)
+_NOT_USED = (
+    "content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only", "decipher_only",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,8 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         now = dt.datetime.now(dt.UTC)
-        certificate = (
-            self._builder(self._name, self._key.public_key(), now - _SLACK, now + _LIFE)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(_usage(signs_certificates=True), critical=True)
-            .sign(self._key, hashes.SHA256())
-        )
+        builder = self._builder(self._name, self._key.public_key(), now - _SLACK, now + _LIFE, signs=True)
+        certificate = builder.sign(self._key, hashes.SHA256())
         self.certificate = certificate.public_bytes(serialization.Encoding.PEM)
         """The CA's own certificate, in PEM."""
 
@@ -68,12 +67,8 @@ class Authority:
         now = dt.datetime.now(dt.UTC)
         ends = now - _SLACK if expired else now + _LIFE
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        builder = (
-            self._builder(subject, key.public_key(), ends - _LIFE, ends)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(signs_certificates=False), critical=True)
-            .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
-        )
+        builder = self._builder(subject, key.public_key(), ends - _LIFE, ends, signs=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
         names: list[x509.GeneralName] = []
         for host in hosts:
             try:
@@ -91,8 +86,9 @@ class Authority:
         )
 
     def _builder(
-        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, begins: dt.datetime, ends: dt.datetime
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, begins: dt.datetime, ends: dt.datetime, *, signs: bool
     ) -> x509.CertificateBuilder:
+        others = dict.fromkeys(_NOT_USED, False)
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -103,6 +99,10 @@ class Authority:
             .not_valid_after(ends)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+            .add_extension(x509.BasicConstraints(ca=signs, path_length=0 if signs else None), critical=True)
+            .add_extension(
+                x509.KeyUsage(digital_signature=True, key_cert_sign=signs, crl_sign=signs, **others), critical=True
+            )
         )
 
 
@@ -152,9 +152,3 @@ def _replace(file: pathlib.Path, content: bytes, mode: int) -> None:
     fresh.touch(mode=mode, exist_ok=False)
     fresh.write_bytes(content)
     fresh.replace(file)
-
-
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    others = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only")
-    signs = dict.fromkeys(("key_cert_sign", "crl_sign"), signs_certificates)
-    return x509.KeyUsage(digital_signature=True, decipher_only=False, **dict.fromkeys(others, False), **signs)

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import pathlib
 from collections.abc import Awaitable, Callable
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from .. import binaries, etcd, opened
 from . import certificates, gateway, keeping, member
@@ -111,7 +111,7 @@ class Cluster(opened.Opened):
         """
         newcomer = self._new(name)
         try:
-            await self._any(lambda url: self.client.add(url, newcomer.peer_url))
+            await self._asked("add", peerURLs=[newcomer.peer_url], isLearner=True)
         except BaseException:
             del self.members[name]
             raise
@@ -171,15 +171,14 @@ class Cluster(opened.Opened):
         if not entry.learner:
             return None
         try:
-            await self._any(lambda url: self.client.promote(url, entry.id))
+            await self._asked("promote", ID=str(entry.id))
         except gateway.GatewayError as error:
             return _later(error)
         return None
 
     async def remove(self, name: str) -> None:
         """Take a member away, from the membership first, then its process. Raises GatewayError, KeepingError."""
-        gone = (await self.named(name)).id
-        await self._any(lambda url: self.client.remove(url, gone))
+        await self._asked("remove", ID=str((await self.named(name)).id))
         removed = self.members.pop(name)
         await removed.kill()
         removed.forget()
@@ -218,6 +217,10 @@ class Cluster(opened.Opened):
         except TimeoutError:
             words = f"{what} after {_PATIENCE_SECONDS:g} s: {problem}"
             raise etcd.EtcdError(f"{words}\n{self.last_words()}") from None
+
+    async def _asked(self, what: str, **body: Any) -> None:
+        """Let the membership be changed. Raises GatewayError."""
+        await self._any(lambda url: self.client.call(url, f"cluster/member/{what}", **body))
 
     async def _any(self, call: Callable[[str], Awaitable[T]]) -> T:
         """Ask one running member after the other until one does not fail for lack of an answer."""

@@ -94,18 +94,6 @@ class Gateway(opened.Opened):
                 return response.status == 200 and str(answer.get("health")) == "true"
         return False
 
-    async def add(self, url: str, peer_url: str) -> None:
-        """Add a learner that is to listen for its peers at `peer_url`. Raises GatewayError."""
-        await self.call(url, "cluster/member/add", peerURLs=[peer_url], isLearner=True)
-
-    async def promote(self, url: str, member: int) -> None:
-        """Make a learner a voter. Raises GatewayError, code 9 while it has not caught up."""
-        await self.call(url, "cluster/member/promote", ID=str(member))
-
-    async def remove(self, url: str, member: int) -> None:
-        """Take a member away. Raises GatewayError."""
-        await self.call(url, "cluster/member/remove", ID=str(member))
-
     async def call(self, url: str, what: str, **body: Any) -> dict[str, Any]:
         """Call any method of the gateway, e.g. `kv/put`. Raises GatewayError."""
         try:

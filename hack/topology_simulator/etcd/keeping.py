@@ -102,12 +102,12 @@ class Keeping(opened.Opened):
     async def hold(self, name: str) -> None:
         """Let a process hold still (SIGSTOP); returns when it does. Raises KeepingError."""
         self._send(name, signal.SIGSTOP)
-        try:
-            async with asyncio.timeout(_ORDER_SECONDS):
-                while not self._held(name):  # noqa: ASYNC110 - the kernel sets no event here
-                    await asyncio.sleep(_POLL_SECONDS)
-        except TimeoutError:
-            raise KeepingError(f"{name} does not hold still\n{self.last_words(name)}") from None
+        await opened.until(
+            lambda: self._held(name),
+            _ORDER_SECONDS,
+            _POLL_SECONDS,
+            lambda: KeepingError(f"{name} does not hold still\n{self.last_words(name)}"),
+        )
 
     def go_on(self, name: str) -> None:
         """Let a process that holds still go on."""
@@ -119,7 +119,7 @@ class Keeping(opened.Opened):
             with contextlib.suppress(ProcessLookupError):
                 self._processes[name].send_signal(number)
 
-    def _held(self, name: str) -> bool:
+    async def _held(self, name: str) -> bool:
         pid = self.pids.get(name)
         if pid is None:
             raise KeepingError(f"{name} does not run\n{self.last_words(name)}")

@@ -1,10 +1,9 @@
 """The claims of a story: each is a sentence that held or did not. The verdict is that all of them did."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from .. import terminal
+from .. import opened, terminal
 
 _POLL_SECONDS = 0.25
 
@@ -15,12 +14,7 @@ class StoryFailedError(Exception):
 
 async def until(what: str, holds: Callable[[], Awaitable[bool]], seconds: float) -> None:
     """Wait until it holds; asked four times a second. Raises StoryFailedError, and what asking raises."""
-    try:
-        async with asyncio.timeout(seconds):
-            while not await holds():  # noqa: ASYNC110 - other processes set no event here
-                await asyncio.sleep(_POLL_SECONDS)
-    except TimeoutError:
-        raise StoryFailedError(f"not within {seconds:g} s: {what}") from None
+    await opened.until(holds, seconds, _POLL_SECONDS, lambda: StoryFailedError(f"not within {seconds:g} s: {what}"))
 
 
 @dataclass(slots=True)

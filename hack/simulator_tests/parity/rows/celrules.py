@@ -1,9 +1,9 @@
-"""Validation rules in CEL: create, update, transitions, messages, ratcheting; and rules that are refused."""
+"""Validation rules in CEL: create, update, transitions, messages."""
 
 from __future__ import annotations
 
 from simulator_tests.parity import samples as s
-from simulator_tests.parity.table import first, patch, post, put, row
+from simulator_tests.parity.table import first, patch, post, row
 
 ONE = s.RULES + "/one"
 STATUS = ONE + "/status"
@@ -45,25 +45,10 @@ ROWS = (
         patch(ONE, {"spec": {"request": None}}),
     ),
     row(
-        "rules of list entries match by key",
-        first(post(s.RULES, s.rule(entries=[{"key": "a", "value": 5}, {"key": "b", "value": 1}]))),
-        patch(ONE, {"spec": {"entries": [{"key": "b", "value": 2}, {"key": "a", "value": 4}]}}),
-        patch(
-            ONE, {"spec": {"entries": [{"key": "b", "value": 2}, {"key": "a", "value": 6}, {"key": "c", "value": 0}]}}
-        ),
-        patch(ONE, {"spec": {"entries": [{"key": "c", "value": -1}]}}),
-    ),
-    row(
         "several rules are told together",
         post(
             s.RULES,
-            s.rule("x" * 50, request="three", size=1, least=2, broken={"a": -1}, entries=[{"key": "a", "value": -1}]),
+            s.rule("x" * 50, request="three", size=1, least=2, broken={"a": -1}),
         ),
-    ),
-    row(
-        "an unchanged broken rule does not keep others from changing",
-        first(post(s.RULES, s.rule(request="one", size=1))),
-        patch(ONE, {"spec": {"size": 2}}),
-        put(ONE, s.versioned(s.rule(request="one"), "1")),
     ),
 )

@@ -73,19 +73,7 @@ ROWS = (
         ESTABLISHED,
         SERVED,
         post(THINGS, THING),
-        first(
-            patch(
-                CRD,
-                [
-                    {
-                        "op": "add",
-                        "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/b",
-                        "value": s.INTEGER,
-                    }
-                ],
-                t.JSON_PATCH,
-            )
-        ),
+        first(patch(CRD, [{**ADDED, "value": s.INTEGER}], t.JSON_PATCH)),
         patch(
             THINGS + "/one",
             {"spec": {"b": 3}},

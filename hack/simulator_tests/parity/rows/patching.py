@@ -93,12 +93,4 @@ ROWS = (
         patch(ONE, {"spec": {"size": 2}}, dryRun="All"),
         get(ONE),
     ),
-    row(
-        "a patch to an invalid value is refused",
-        first(post(s.WIDGETS, s.widget(size=1))),
-        patch(ONE, {"spec": {"size": 99}}),
-        patch(ONE, {"spec": {"size": "text"}}),
-        patch(STATUS, {"status": {"size": "text"}}),
-        _json(_op("replace", "/spec/size", -1)),
-    ),
 )
