@@ -85,7 +85,9 @@ def malformed_object(source: catalog.Source, name: str, error: Exception) -> fac
 def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
     """The fact of a source from the reduced objects of a complete read: one object, or a tuple sorted by name."""
     if source.single:
-        return next(iter(objects), None) or missing(source)
+        for fact in objects:
+            return fact
+        return missing(source)
     return tuple(sorted(objects, key=lambda item: item.what if isinstance(item, facts.Unobserved) else item.name))
 
 

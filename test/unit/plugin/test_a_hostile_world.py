@@ -124,9 +124,9 @@ def _advised() -> tuple[facts.Facts, ...]:
     pinned: dict[str, Any] = {
         "own_operator": worlds.own(backends=None),
         "ingress_controller": facts.IngressController(1, 1),
-        "dnsmasq": facts.Present(),
-        "leader_leases": (facts.LeaderLease("infra", "host-0", "machine-1_0", 270, worlds.NOW),),
-        "lifecycle_agent": facts.Present(),
+        "dnsmasq": True,
+        "leader_leases": (facts.Lease("machine-1_0", worlds.NOW, 270, "infra", "host-0"),),
+        "lifecycle_agent": True,
         "feature_gates": facts.FeatureGates((("4.20.1", False),)),
         "native_controller": facts.NativeController(
             present=True,
@@ -149,9 +149,7 @@ def _advised() -> tuple[facts.Facts, ...]:
         etcd=dataclasses.replace(worlds.etcd(), desired_replicas=1),
     )
     pools = worlds.pool(paused=True), worlds.pool("infra", paused=True)
-    going = machine_worlds.known(
-        *machine_worlds.three(deleting=True), scheduler=facts.Scheduler(masters_schedulable=False)
-    )
+    going = machine_worlds.known(*machine_worlds.three(deleting=True), scheduler=False)
     paused = worlds.moved(dataclasses.replace(worlds.converged(healthy), machine_config_pools=pools), converging)
     native = worlds.with_infrastructure(
         dataclasses.replace(
