@@ -79,8 +79,8 @@ def texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         case pydantic.BaseModel():
             for part in type(value).model_fields:
                 yield from texts(getattr(value, part), part)
-        case Mapping():
-            for key, item in value.items():
+        case Mapping() | facts.Condition():
+            for key, item in (value if isinstance(value, Mapping) else value._asdict()).items():
                 yield from texts(item, str(key))
         case tuple() | list() | set() | frozenset():
             for item in value:
@@ -102,6 +102,8 @@ def spoiled(value: Any, evil: Mapping[str, str]) -> Any:
             return value.model_copy(update={field: spoiled(getattr(value, field), evil) for field in fields})
         case Mapping():
             return {key: spoiled(item, evil) for key, item in value.items()}
+        case facts.Condition():
+            return facts.Condition(*[spoiled(item, evil) for item in value])
         case tuple() | list() | frozenset():
             return type(value)(spoiled(item, evil) for item in value)
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
