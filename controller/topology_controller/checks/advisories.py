@@ -70,10 +70,9 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
             continue
         place, body = (operand.namespace, operand.name), f'{{"spec":{{"replicas":{count}}}}}'
         command = shell.command("oc -n {} patch ingresscontroller {} --type merge -p {}", *place, body)
-        then = _or_hosted(target, f"{CheckName.ROUTER_REPLICAS} waits until it is changed")
-        named = {"kind": operand.kind, "place": f"{operand.namespace}/{operand.name}", "target": str(target)}
-        name = AdvisoryName.ROUTER_REPLICAS_PINNED
-        return result.advisory(name, command, **named, asks=asks, count=count, then=then)
+        values = {"kind": operand.kind, "place": f"{operand.namespace}/{operand.name}", "target": str(target)}
+        values["then"] = _or_hosted(target, f"{CheckName.ROUTER_REPLICAS} waits until it is changed")
+        return result.advisory(AdvisoryName.ROUTER_REPLICAS_PINNED, command, **values, asks=asks, count=count)
     return None
 
 
@@ -97,9 +96,9 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
     if registry.state != "Managed" or registry.replicas is None or registry.replicas >= _REGISTRIES:
         return None
     then = _or_hosted(target, "The number follows no topology on this platform, so nothing waits for it")
-    command, values = shell.command("oc patch {} --type merge -p {}", key, body), {"key": key, "then": then}
-    name = AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED
-    return result.advisory(name, command, **values, asks=registry.replicas, count=_REGISTRIES)
+    values = {"key": key, "then": then, "asks": str(registry.replicas), "count": str(_REGISTRIES)}
+    command = shell.command("oc patch {} --type merge -p {}", key, body)
+    return result.advisory(AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED, command, **values)
 
 
 def _or_hosted(target: TopologyPair, then: str) -> str:

@@ -63,7 +63,7 @@ NOT_READ = Unobserved("it", "not read yet", kind=Kind.AWAITED)
 
 def malformed(what: str, why: object) -> Unobserved:
     """The fact of an object that is not what its API promises."""
-    return Unobserved(what, f"malformed: {why}", kind=Kind.MALFORMED)
+    return Unobserved(what, f"malformed: {getattr(why, 'message', why)}", kind=Kind.MALFORMED)
 
 
 class Condition(NamedTuple):
