@@ -13,7 +13,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
 from .vocabulary import ACCEPTED_REASON_LIMIT, CheckStatus, Phase, ProblemReason, Stage
@@ -39,11 +39,13 @@ def _write_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _to_utc(value: object) -> object:
-    return whole_seconds(value) if isinstance(value, datetime) else value
+def _to_utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None or not 1970 <= moment.year < 9000:
+        raise ValueError("bounds are computed from it: it needs a zone, and a year from 1970 to 8999")
+    return moment.astimezone(UTC).replace(microsecond=0)
 
 
-Time = Annotated[datetime, BeforeValidator(_to_utc), PlainSerializer(_write_time, return_type=str)]
+Time = Annotated[datetime, AfterValidator(_to_utc), PlainSerializer(_write_time, return_type=str)]
 
 
 class ApiModel(BaseModel):

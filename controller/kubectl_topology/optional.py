@@ -178,7 +178,7 @@ class Reader:
     def _row(self, deployment: Deployment) -> matrices.OptionalOperator | None:
         return next((row for row in self._matrix.optional_operators if row.deployment == deployment.name), None)
 
-    def _verdict(self, item: Operator, leases: list[facts.LeaderLease] | None) -> answers.OptionalOperator:
+    def _verdict(self, item: Operator, leases: list[facts.Lease] | None) -> answers.OptionalOperator:
         every = [self._judged(item, each, leases) for each in item.deployments]
         verdict: answers.Goes = min((each[0] for each in every), key=_ORDER.index, default="NotKnown")
         texts = [text for each, text, _ in every if each == verdict] or ["its ClusterServiceVersion has no Deployment"]
@@ -192,7 +192,7 @@ class Reader:
         }
 
     def _judged(
-        self, item: Operator, deployment: Deployment, leases: list[facts.LeaderLease] | None
+        self, item: Operator, deployment: Deployment, leases: list[facts.Lease] | None
     ) -> tuple[answers.Goes, str, str]:
         """Verdict, message and command. `leases` None: they could not be read."""
         name, since, row = deployment.name, self._since, self._row(deployment)

@@ -68,7 +68,7 @@ class Discoverer:
         self._native = _Native()
         self._settings: dict[str, facts.Fact[facts.Operand]] = {}
         self._settings_due: float | None = None
-        self._leases: facts.Fact[tuple[facts.Fact[facts.LeaderLease], ...]] = facts.NOT_READ
+        self._leases: facts.Fact[tuple[facts.Fact[facts.Lease], ...]] = facts.NOT_READ
         self._leases_due: float | None = None
 
     def use(self, transitions: load.Transitions) -> None:

@@ -122,7 +122,7 @@ def _stubborn(write: Any) -> Any:
 def _by_keys(known: facts.Facts) -> Any:
     """Whatever key stands there is a member."""
     found = known.etcd_endpoints
-    return found if isinstance(found, facts.Unobserved) else dict(found.entries)
+    return found if isinstance(found, facts.Unobserved) else dict(found)
 
 
 def _one_node_less(question: result.CheckContext) -> result.CheckResult:

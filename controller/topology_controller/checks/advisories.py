@@ -34,7 +34,6 @@ NATIVE_CLEANUP = (
     """jq '.status.conditions |= map(select(.type | startswith("TopologyTransition") | not))' | """
     "oc replace --subresource=status -f -"
 )
-_HOSTED = "HyperShift wrote it when the cluster was made, and does not change it"
 
 
 def advise(
@@ -70,28 +69,19 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
         if asks is None or isinstance(count, facts.Unobserved) or asks >= count:
             continue
         place, body = (operand.namespace, operand.name), f'{{"spec":{{"replicas":{count}}}}}'
-        waits = f"{CheckName.ROUTER_REPLICAS} waits until it is changed"
-        return result.advisory(
-            AdvisoryName.ROUTER_REPLICAS_PINNED,
-            f"{operand.kind} {operand.namespace}/{operand.name} has spec.replicas set to {asks}, so the ingress "
-            f"operator will not scale it to the {count} that {target} implies. "
-            f"{_HOSTED if target.control_plane == vocabulary.EXTERNAL else waits}",
-            shell.command("oc -n {} patch ingresscontroller {} --type merge -p {}", *place, body),
-        )
+        command = shell.command("oc -n {} patch ingresscontroller {} --type merge -p {}", *place, body)
+        values = {"kind": operand.kind, "place": f"{operand.namespace}/{operand.name}", "target": str(target)}
+        values["then"] = _or_hosted(target, f"{CheckName.ROUTER_REPLICAS} waits until it is changed")
+        return result.advisory(AdvisoryName.ROUTER_REPLICAS_PINNED, command, **values, asks=asks, count=count)
     return None
 
 
 def _dnsmasq_left(known: facts.Facts, target: TopologyPair) -> Advisory | None:
     """What assisted-service leaves on a single node (internal/network/manifests_generator.go)."""
-    if not isinstance(known.dnsmasq, facts.Present) or target.control_plane == Topology.SINGLE_REPLICA:
+    if known.dnsmasq is not True or target.control_plane == Topology.SINGLE_REPLICA:
         return None
-    return result.advisory(
-        AdvisoryName.DNSMASQ_CONFIGURATION_LEFT,
-        f"MachineConfig {DNSMASQ} is there, which the assisted installer makes for a single node. It makes each new "
-        "master resolve the names of the API and of applications to itself, and no operator removes it. Removing it "
-        "rolls pool master out: its nodes restart one after the other",
-        f"oc delete machineconfig {DNSMASQ}",
-    )
+    command = f"oc delete machineconfig {DNSMASQ}"
+    return result.advisory(AdvisoryName.DNSMASQ_CONFIGURATION_LEFT, command, config=DNSMASQ)
 
 
 def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix) -> Advisory | None:
@@ -105,15 +95,15 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
         return None
     if registry.state != "Managed" or registry.replicas is None or registry.replicas >= _REGISTRIES:
         return None
-    follows = "The number follows no topology on this platform, so nothing waits for it"
-    return result.advisory(
-        AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
-        f"{key} has spec.replicas set to {registry.replicas}, which is no redundancy: without its node images cannot "
-        f"be pulled from it or pushed to it. {_HOSTED if target.control_plane == vocabulary.EXTERNAL else follows}. "
-        f"{_REGISTRIES} replicas need storage that several nodes can mount at once, an object store or a volume with "
-        "ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it is",
-        shell.command("oc patch {} --type merge -p {}", key, body),
-    )
+    then = _or_hosted(target, "The number follows no topology on this platform, so nothing waits for it")
+    values = {"key": key, "then": then, "asks": str(registry.replicas), "count": str(_REGISTRIES)}
+    command = shell.command("oc patch {} --type merge -p {}", key, body)
+    return result.advisory(AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED, command, **values)
+
+
+def _or_hosted(target: TopologyPair, then: str) -> str:
+    hosted = "HyperShift wrote it when the cluster was made, and does not change it"
+    return hosted if target.control_plane == vocabulary.EXTERNAL else then
 
 
 def _read_at_start(
@@ -126,7 +116,8 @@ def _read_at_start(
     late = [] if isinstance(leases, facts.Unobserved) else of_single_node(leases, now)
     places = {lease.namespace for lease in late}
     readers = [reader for reader in matrix.startup_readers if reader.namespace in places]
-    kept = [operator for operator in matrix.optional_operators if _keeps_one_replica(operator, known)]
+    keeping = [(operator, known.operand(operator.key)) for operator in matrix.optional_operators]
+    kept = [each for each, fact in keeping if isinstance(fact, facts.SingleNodeSetting) and fact.present]
     refused = isinstance(leases, facts.Unobserved) and leases.kind is facts.Kind.FORBIDDEN
     if late or kept:
         # What is wrong stands before what is only slow.
@@ -150,15 +141,10 @@ def _read_at_start(
         )
     else:
         return None
-    return result.advisory(AdvisoryName.TOPOLOGY_READ_AT_START, message, command)
+    return result.advisory(AdvisoryName.TOPOLOGY_READ_AT_START, command, message)
 
 
-def _keeps_one_replica(operator: matrices.OptionalOperator, known: facts.Facts) -> bool:
-    kept = known.operand(operator.key)
-    return isinstance(kept, facts.SingleNodeSetting) and kept.present
-
-
-def of_single_node(leases: tuple[facts.Fact[facts.LeaderLease], ...], now: datetime) -> list[facts.LeaderLease]:
+def of_single_node(leases: tuple[facts.Fact[facts.Lease], ...], now: datetime) -> list[facts.Lease]:
     """Leases whose holders were started on a single node. A holder that is gone renews no more.
 
     What was listed is looked at for minutes: the newest renewal, if that is not in the future, tells when it was.
@@ -175,7 +161,7 @@ def of_single_node(leases: tuple[facts.Fact[facts.LeaderLease], ...], now: datet
     ]
 
 
-def _restart(lease: facts.LeaderLease, known: facts.Facts) -> str:
+def _restart(lease: facts.Lease, known: facts.Facts) -> str:
     """What starts the holder again. A pod in the network of its node has the name of that, so it is only shown."""
     pod = lease.holder.partition("_")[0]
     nodes = {node.name for node in facts.readable(known.control_plane_nodes)}
@@ -221,20 +207,14 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
         return None
     older = "The newest known etcd backup is older than the change of the topology"
     evidence = older if backups else "No etcd backup is known"
-    return result.advisory(
-        AdvisoryName.ETCD_BACKUP_OUTDATED,
-        f"{evidence}. Restoring one from before would bring the old topology and its members back. Take one and record "
-        f"it as annotation {vocabulary.ETCD_BACKUP_ANNOTATION} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}; the "
-        "command does both",
-        shell.command(
-            "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh {} && "
-            'oc annotate clusteroperator {} --overwrite {}="$(date -u +%Y-%m-%dT%H:%M:%SZ)"',
-            homes[0].name,
-            _BACKUP_FOLDER,
-            vocabulary.CLUSTER_OPERATOR,
-            vocabulary.ETCD_BACKUP_ANNOTATION,
-        ),
+    operator, annotation = vocabulary.CLUSTER_OPERATOR, vocabulary.ETCD_BACKUP_ANNOTATION
+    command = shell.command(
+        "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh {} && "
+        'oc annotate clusteroperator {} --overwrite {}="$(date -u +%Y-%m-%dT%H:%M:%SZ)"',
+        *(homes[0].name, _BACKUP_FOLDER, operator, annotation),
     )
+    values = {"evidence": evidence, "operator": operator, "annotation": annotation}
+    return result.advisory(AdvisoryName.ETCD_BACKUP_OUTDATED, command, **values)
 
 
 def native_left(known: facts.Facts, record: TopologyTransition | None) -> Advisory | None:
@@ -248,15 +228,9 @@ def native_left(known: facts.Facts, record: TopologyTransition | None) -> Adviso
         return None
     begun = any(condition.reason == "TopologyTransitionInProgress" for condition in stuck)
     followed = record is not None and (record.phase.changed or record.last_transition is not None)
-    return result.advisory(
-        AdvisoryName.NATIVE_CONDITIONS_LEFT,
-        "The native controller is switched off (feature gate MutableTopology), and its conditions are still on "
-        f"configs.operator.openshift.io/cluster, reason {stuck[0].reason or 'not given'}: ClusterOperator "
-        "config-operator blocks minor upgrades for them, and no operator removes them. "
-        f"{'No controller follows what it had begun: look at oc get co. ' if begun and not followed else ''}"
-        "The command removes these conditions and no other",
-        NATIVE_CLEANUP,
-    )
+    alone = "No controller follows what it had begun: look at oc get co. " if begun and not followed else ""
+    reason = stuck[0].reason or "not given"
+    return result.advisory(AdvisoryName.NATIVE_CONDITIONS_LEFT, NATIVE_CLEANUP, reason=reason, begun=alone)
 
 
 def _single_node_settings(
@@ -276,12 +250,8 @@ def _single_node_settings(
     if not named:
         return None
     when = "are still there" if changed is not None else "are there. Set them back after the change, and not before"
-    return result.advisory(
-        AdvisoryName.SINGLE_NODE_SETTINGS,
-        f"Settings that are right for one node only {when}. No operator sets them back. {'; '.join(named)}. Where a "
-        "policy or a Git repository writes them, change it there",
-        _one_after_the_other(commands),
-    )
+    command = _one_after_the_other(commands)
+    return result.advisory(AdvisoryName.SINGLE_NODE_SETTINGS, command, when=when, settings="; ".join(named))
 
 
 def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory | None:
@@ -289,11 +259,7 @@ def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory |
     here = known.infrastructure
     if isinstance(here, facts.Unobserved) or here.image_based_install or changed is not None:
         return None
-    if not isinstance(known.lifecycle_agent, facts.Present):
+    if known.lifecycle_agent is not True:
         return None
-    return result.advisory(
-        AdvisoryName.LIFECYCLE_AGENT_PRESENT,
-        "The lifecycle agent runs on this cluster. If the cluster was installed from an image, its topology is fixed "
-        "by that image: set the label, and nothing will be changed. If it was not, it needs no label",
-        f"oc label infrastructure cluster {vocabulary.IMAGE_BASED_INSTALL_LABEL}=true",
-    )
+    command = f"oc label infrastructure cluster {vocabulary.IMAGE_BASED_INSTALL_LABEL}=true"
+    return result.advisory(AdvisoryName.LIFECYCLE_AGENT_PRESENT, command)

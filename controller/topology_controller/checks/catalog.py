@@ -10,7 +10,7 @@ from topology_api.vocabulary import CheckName, Stage
 from ..definitions import model, registry
 from ..observe import facts
 from . import etcd, load_balancer, machine_config, machines, nodes, operands, operators
-from .result import CheckContext, CheckResult, ConvergenceContext
+from .result import CheckContext, CheckResult, ConvergenceContext, UnreadError
 
 CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.CLUSTER_OPERATORS_STABLE: operators.stable,
@@ -48,5 +48,13 @@ def ask(
     last = [spec for spec in specs if spec.check is CheckName.CLUSTER_OPERATORS_STABLE]
     for spec in (*[spec for spec in specs if spec not in last], *last):
         context = CheckContext(known, spec, definition, now, convergence, stage, answers)
-        answers[spec.check] = CHECKS[spec.check](context)
+        answers[spec.check] = answer(context)
     return tuple([answers[spec.check] for spec in specs])
+
+
+def answer(context: CheckContext) -> CheckResult:
+    """Answer one check: Unknown where a fact that it needs could not be read."""
+    try:
+        return CHECKS[context.spec.check](context)
+    except UnreadError as error:
+        return context.unknown(error.fact)

@@ -8,23 +8,21 @@ operator says; `members_direct` asks the members, where the administrator has gi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
+
+from topology_api.vocabulary import CheckStatus
 
 from .. import shell
 from ..observe import facts, fields
 from . import machines, result
-from .result import CheckContext, CheckResult, Count
+from .result import CheckContext, CheckResult, Count, need
 
 ENDPOINTS = "configmaps/etcd-endpoints in namespace openshift-etcd"
 _LOOK = "oc -n openshift-etcd get configmap etcd-endpoints -o yaml"
 _PODS = "the etcd pods in namespace openshift-etcd"
 _MEMBER_ID = re.compile(r"[1-9a-f][0-9a-f]{0,15}\Z")
-_HEALTH = (
-    ("EtcdMembersAvailable", "True"),
-    ("EtcdMembersDegraded", "False"),
-    ("EtcdMembersProgressing", "False"),
-)
+_HEALTH = {"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False", "EtcdMembersProgressing": "False"}
 _LEASE = "leases.coordination.k8s.io/openshift-cluster-etcd-operator-lock in namespace openshift-etcd-operator"
 LEASE_GRACE = timedelta(seconds=30)
 _LONGEST = 160
@@ -46,7 +44,7 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
         return nodes
     names = {node.name for node in nodes}
     voters: dict[str, str] = {}
-    for key, value in endpoints.entries:
+    for key, value in endpoints:
         if key in names:
             why = f"key {key} is a node name: the etcd operator could not list the members"
             return facts.Unobserved(ENDPOINTS, why)
@@ -62,9 +60,7 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
 def voting_members(context: CheckContext) -> CheckResult:
     """At least N voters, each at an address of a control-plane node of its own, and none elsewhere."""
     # Voters are known where every node could be read.
-    voters, nodes = members(context.facts), facts.readable(context.facts.control_plane_nodes)
-    if isinstance(voters, facts.Unobserved):
-        return context.unknown(voters)
+    voters, nodes = need(members(context.facts)), facts.readable(context.facts.control_plane_nodes)
     homes = {address: node.name for node in nodes for address in node.addresses}
     housed = sorted({homes[address] for address in voters.values() if address in homes})
     strangers = sorted(f"{key} at {address}" for key, address in voters.items() if address not in homes)
@@ -88,27 +84,21 @@ def voting_members(context: CheckContext) -> CheckResult:
 def healthy(context: CheckContext) -> CheckResult:
     """The etcd operator reports members available, none degraded, none unstarted; all three conditions present."""
     # Source: cluster-etcd-operator pkg/operator/etcdmemberscontroller/etcdmemberscontroller.go (release-4.20 to 4.22).
-    etcd = context.facts.etcd
-    if isinstance(etcd, facts.Unobserved):
-        return context.unknown(etcd)
-    statuses = {type_: etcd.conditions.status(type_) for type_, _ in _HEALTH}
-    wrong = [f"{type_}={statuses[type_]}" for type_, wanted in _HEALTH if statuses[type_] != wanted]
-    if not wrong:
+    conditions = need(context.facts.etcd).conditions
+    statuses = {type_: conditions.status(type_) for type_ in _HEALTH}
+    if statuses == _HEALTH:
         return context.met("All etcd members are started and healthy")
+    wrong = [f"{type_}={status}" for type_, status in statuses.items() if status != _HEALTH[type_]]
     text = f"etcds.operator.openshift.io/cluster has {', '.join(wrong)}"
     if not set(statuses.values()) <= {"True", "False"}:
         return context.unknown(text)
-    return context.unmet(", ".join(f"{type_}={status}" for type_, status in _HEALTH), text)
+    return context.unmet(", ".join(f"{type_}={status}" for type_, status in _HEALTH.items()), text)
 
 
 def scaling_safe(context: CheckContext) -> CheckResult:
     """No override lets roll-outs, certificates or the removal of a member go without waiting for a quorum."""
     # Source: cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go (main). No operator removes it.
-    etcd = context.facts.etcd
-    unsafe = etcd if isinstance(etcd, facts.Unobserved) else etcd.unsafe_scaling
-    if isinstance(unsafe, facts.Unobserved):
-        return context.unknown(unsafe)
-    if not unsafe:
+    if not need(need(context.facts.etcd).unsafe_scaling):
         return context.met("The etcd operator waits for a quorum")
     key = f"/spec/unsupportedConfigOverrides/{facts.UNSAFE_SCALING}"
     command = shell.command("oc patch etcd cluster --type json -p {}", f'[{{"op":"remove","path":"{key}"}}]')
@@ -118,9 +108,7 @@ def scaling_safe(context: CheckContext) -> CheckResult:
 
 def operator_alive(context: CheckContext) -> CheckResult:
     """The etcd operator renews its lease (cluster-etcd-operator pkg/cmd/operator/cmd.go): conditions outlive it."""
-    lease = context.facts.etcd_lease
-    if isinstance(lease, facts.Unobserved):
-        return context.unknown(lease)
+    lease = need(context.facts.etcd_lease)
     aim = "an etcd operator that renews its lease"
     if not lease.holder:
         return context.unmet(aim, f"{_LEASE} has no holder")
@@ -152,111 +140,108 @@ def members_direct(context: CheckContext) -> CheckResult:
     server/etcdserver/api/v3rpc/member.go (only a linearizable list goes through the quorum) and maintenance.go,
     server/etcdserver/api/etcdhttp/health.go (openshift-4.20 to openshift-4.22).
     """
-    answers = context.facts.etcd_members
-    if isinstance(answers, facts.Unobserved):
-        return context.unknown(answers)
-    wanted = context.spec.at_least or 0
+    answers, wanted = need(context.facts.etcd_members), context.spec.at_least or 0
     confirmed = [voice for voice in answers.voices if voice.confirmed]
-    wrong, unclear = _examine(answers, confirmed, context.facts, wanted) if confirmed else _without_quorum(answers)
-    if wrong:
+    examined = _examine(answers, confirmed, context.facts, wanted) if confirmed else _without_quorum(answers)
+    verdicts = list(dict.fromkeys(examined))
+    if wrong := [text for status, text in verdicts if status is CheckStatus.UNMET]:
         return context.unmet(f"{wanted} healthy etcd voters that agree, and no other member", wrong, f"Look at {_PODS}")
-    if unclear:
-        return context.unknown(unclear)
+    if verdicts or not confirmed:
+        return context.unknown([text for _, text in verdicts] or "none of the members has answered")
     voters = [member for member in confirmed[0].members if not member.learner]
     return context.met(f"{len(voters)} etcd voters answer, healthy, with one leader: {_names(voters)}")
 
 
 def _examine(
     answers: facts.EtcdMembers, confirmed: list[facts.EtcdVoice], known: facts.Facts, wanted: int
-) -> tuple[list[str], list[str]]:
-    if len({voice.cluster for voice in answers.voices}) > 1:
-        return [f"{result.listed(voice.endpoint for voice in answers.voices)} belong to different etcd clusters"], []
-    listed = confirmed[0].members
-    if any(voice.members != listed for voice in confirmed):
-        return [f"{result.listed(voice.endpoint for voice in confirmed)} give different member lists"], []
-    voters = [member for member in listed if not member.learner]
-    wrong, unclear = _composition(listed, wanted), []
-    # What all members call themselves unhealthy for stands before them.
-    if complaints := sorted({text for voice in answers.voices for text in voice.errors}):
-        text = ", ".join(complaints)
-        wrong.append(f"etcd itself says: {text if len(text) <= _LONGEST else f'{text[:_LONGEST]}...'}")
-    # One that has not started is named by then; it can only be silent.
-    started = [voter for voter in voters if voter.name]
-    for voter in started:
-        bad, dim = _voter(voter, answers)
-        wrong += bad
-        unclear += dim
-    wrong += _leadership(voters, answers.voices)
-    strangers = sorted({voice.member for voice in answers.voices} - {member.id for member in listed})
-    wrong += [f"{stranger} answers, but is no member any more" for stranger in strangers]
-    # An endpoint that no member advertises may be anybody's. What is a member's own is said with the member.
-    unclear += [f"{silence.endpoint}: {silence.why}" for silence in answers.silences if not silence.members]
-    published = members(known)
-    if isinstance(published, facts.Unobserved):
-        return wrong, [*unclear, f"whether these are the members of this cluster: {published}"]
-    own = {voter.id: _name(voter) for voter in started}
-    if unlisted := [name for id_, name in sorted(own.items()) if id_ not in published]:
-        wrong.append(f"{result.listed(unlisted)} is not in {ENDPOINTS}")
-    if gone := [id_ for id_ in sorted(published) if id_ not in own]:
-        wrong.append(f"{result.listed(gone)} in {ENDPOINTS} is no started voter")
-    return wrong, unclear
-
-
-def _without_quorum(answers: facts.EtcdMembers) -> tuple[list[str], list[str]]:
-    """No list came through the quorum. Does etcd itself say that it has none?"""
-    silent = [f"{silence.endpoint}: {silence.why}" for silence in answers.silences]
-    if leaderless := [voice.endpoint for voice in answers.voices if voice.leader is None]:
-        return [f"etcd has no quorum: {result.listed(leaderless)} knows of no leader", *silent], []
-    none = "gave no member list through the quorum"
-    waiting = [f"{voice.endpoint} {none}: {voice.unconfirmed}" for voice in answers.voices]
-    return [], waiting + silent or ["none of the members has answered"]
-
-
-def _composition(listed: tuple[facts.EtcdMember, ...], wanted: int) -> list[str]:
-    learners = [member for member in listed if member.learner]
-    started = [member for member in listed if member.name and not member.learner]
-    waiting = [member for member in listed if not member.name and not member.learner]
+) -> Iterator[tuple[CheckStatus, str]]:
+    """Yield what is wrong (Unmet) and what is not clear (Unknown), by lists that came through the quorum."""
+    voices, listed = answers.voices, confirmed[0].members
+    if why := result.first_reason(
+        (len({voice.cluster for voice in voices}) > 1, f"{_endpoints(voices)} belong to different etcd clusters"),
+        (any(voice.members != listed for voice in confirmed), f"{_endpoints(confirmed)} give different member lists"),
+    ):
+        yield CheckStatus.UNMET, why
+        return
+    voters, learners = [each for each in listed if not each.learner], [each for each in listed if each.learner]
+    started, waiting = [each for each in voters if each.name], [each for each in voters if not each.name]
+    complaints = ", ".join(sorted({text for voice in voices for text in voice.errors}))
+    complaints = complaints if len(complaints) <= _LONGEST else f"{complaints[:_LONGEST]}..."
     wrong = (
         (len(started) < wanted, f"{len(started)} voters: {_names(started) or 'none'}"),
         (bool(learners), f"{_names(learners)} is a learner, and becomes a voter once it has caught up"),
         (bool(waiting), f"{_names(waiting)} is a member that has not started"),
+        # What all members call themselves unhealthy for stands before them.
+        (bool(complaints), f"etcd itself says: {complaints}"),
     )
-    return [text for holds, text in wrong if holds]
+    yield from ((CheckStatus.UNMET, text) for holds, text in wrong if holds)
+    # One that has not started is named by then; it can only be silent.
+    for voter in started:
+        yield from _voter(voter, answers)
+    if why := _leaderless(voters, voices):
+        yield CheckStatus.UNMET, why
+    for stranger in sorted({voice.member for voice in voices} - {member.id for member in listed}):
+        yield CheckStatus.UNMET, f"{stranger} answers, but is no member any more"
+    for silence in [silence for silence in answers.silences if not silence.members]:
+        # An endpoint that no member advertises may be anybody's. What is a member's own is said with the member.
+        yield CheckStatus.UNKNOWN, f"{silence.endpoint}: {silence.why}"
+    published, own = members(known), {voter.id: _name(voter) for voter in started}
+    if isinstance(published, facts.Unobserved):
+        yield CheckStatus.UNKNOWN, f"whether these are the members of this cluster: {published}"
+        return
+    unlisted = [name for id_, name in sorted(own.items()) if id_ not in published]
+    gone = [id_ for id_ in sorted(published) if id_ not in own]
+    ends = ((unlisted, f"is not in {ENDPOINTS}"), (gone, f"in {ENDPOINTS} is no started voter"))
+    yield from ((CheckStatus.UNMET, f"{result.listed(names)} {what}") for names, what in ends if names)
 
 
-def _voter(voter: facts.EtcdMember, answers: facts.EtcdMembers) -> tuple[list[str], list[str]]:
-    who, wrong, unclear = _name(voter), [], []
-    voices = [voice for voice in answers.voices if voice.member == voter.id]
+def _endpoints(voices: Iterable[facts.EtcdVoice]) -> str:
+    return result.listed([voice.endpoint for voice in voices])
+
+
+def _without_quorum(answers: facts.EtcdMembers) -> Iterator[tuple[CheckStatus, str]]:
+    """No list came through the quorum. Does etcd itself say that it has none?"""
+    leaderless = [voice.endpoint for voice in answers.voices if voice.leader is None]
+    status = CheckStatus.UNMET if leaderless else CheckStatus.UNKNOWN
+    if leaderless:
+        yield status, f"etcd has no quorum: {result.listed(leaderless)} knows of no leader"
+    for voice in answers.voices if not leaderless else ():
+        yield status, f"{voice.endpoint} gave no member list through the quorum: {voice.unconfirmed}"
+    for silence in answers.silences:
+        yield status, f"{silence.endpoint}: {silence.why}"
+
+
+def _voter(voter: facts.EtcdMember, answers: facts.EtcdMembers) -> Iterator[tuple[CheckStatus, str]]:
+    who, voices = _name(voter), [voice for voice in answers.voices if voice.member == voter.id]
+    silences = [silence for silence in answers.silences if voter.id in silence.members]
     if not voices:
-        silences = [silence for silence in answers.silences if voter.id in silence.members]
-        why = [f"{who} at {silence.endpoint}: {silence.why}" for silence in silences]
-        if silences and all(silence.down for silence in silences):
-            return why, []
-        return [], why or [f"{who} could not be asked: it advertises no endpoint to ask at"]
+        down = silences and all(silence.down for silence in silences)
+        for silence in silences:
+            yield CheckStatus.UNMET if down else CheckStatus.UNKNOWN, f"{who} at {silence.endpoint}: {silence.why}"
+        if not silences:
+            yield CheckStatus.UNKNOWN, f"{who} could not be asked: it advertises no endpoint to ask at"
     for voice in voices:
         if not voice.confirmed:
-            wrong.append(f"{who} has lost touch with the quorum: {voice.unconfirmed or 'no leader'}")
+            yield CheckStatus.UNMET, f"{who} has lost touch with the quorum: {voice.unconfirmed or 'no leader'}"
         if voice.learner:
-            wrong.append(f"{who} calls itself a learner")
+            yield CheckStatus.UNMET, f"{who} calls itself a learner"
         if isinstance(voice.healthy, facts.Unobserved):
             if voice.confirmed:
-                unclear.append(str(voice.healthy))
+                yield CheckStatus.UNKNOWN, str(voice.healthy)
         elif not voice.healthy:
-            wrong.append(f"{who} calls itself unhealthy")
-    return list(dict.fromkeys(wrong)), unclear
+            yield CheckStatus.UNMET, f"{who} calls itself unhealthy"
 
 
-def _leadership(voters: list[facts.EtcdMember], voices: tuple[facts.EtcdVoice, ...]) -> list[str]:
+def _leaderless(voters: list[facts.EtcdMember], voices: tuple[facts.EtcdVoice, ...]) -> str | None:
     """What is wrong with the leader: all name one, itself a voter, in one term."""
     leaders, terms = {voice.leader for voice in voices}, {voice.term for voice in voices}
     lost = result.listed(sorted({voice.endpoint for voice in voices if voice.leader is None}))
-    why = result.first_reason(
+    return result.first_reason(
         (None in leaders, f"{lost} knows of no leader"),
         (len(leaders) > 1, "the members name different leaders"),
         (not leaders <= {voter.id for voter in voters}, "the members name a leader that is no voter"),
         (len(terms) > 1, "the members are not in the same term: a leader is being elected"),
     )
-    return [why] if why else []
 
 
 def _name(member: facts.EtcdMember) -> str:

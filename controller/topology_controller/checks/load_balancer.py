@@ -22,7 +22,7 @@ from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 from .. import shell
 from ..observe import facts
 from . import result
-from .result import CheckContext, CheckResult, Count, Finding
+from .result import CheckContext, CheckResult, Count, Finding, need
 
 _MET, _UNMET = CheckStatus.MET, CheckStatus.UNMET
 _NONE_OF_ITS_OWN = frozenset({"None", "External"})
@@ -154,11 +154,7 @@ def backends(context: CheckContext) -> CheckResult:
     by, why = manager(known.infrastructure)
     if by is not Manager.OUTSIDE:
         return context.unknown(why) if by is Manager.UNKNOWN else context.met(why)
-    nodes, annotation = result.every(known.control_plane_nodes), _annotation(known)
-    if isinstance(annotation, facts.Unobserved):
-        return context.unknown(annotation)
-    if isinstance(nodes, facts.Unobserved):
-        return context.unknown(nodes)
+    annotation, nodes = need(_annotation(known)), need(result.every(known.control_plane_nodes))
     if not nodes:
         return context.unknown("no node has label node-role.kubernetes.io/control-plane")
     confirmation, behind = compare(nodes, annotation), "to be behind the load balancer"
@@ -229,17 +225,15 @@ def unconfirmed(known: facts.Facts, target: TopologyPair, record: TopologyTransi
         *confirmation.remarks,
         _TO_DO if confirmation.command != _NODES else _TO_DO_BY_HAND,
     )
-    return result.advisory(AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED, message, confirmation.command)
+    return result.advisory(AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED, confirmation.command, message)
 
 
 def router_survives_drains(context: CheckContext) -> CheckResult:
     """The default router asks for two replicas and has them before the change, or its drain is accepted."""
     # An explicit number is honoured at any topology: cluster-ingress-operator pkg/operator/controller/ingress (4.22).
-    router = context.facts.ingress_controller
     if drain_accepted(context.facts):
         return context.met(f"Accepted by annotation {_DRAIN} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}")
-    if isinstance(router, facts.Unobserved):
-        return context.unknown(router)
+    router = need(context.facts.ingress_controller)
     asks, has = router.wanted_replicas, router.available_replicas
     if asks is not None and min(asks, has) >= _ROUTERS:
         return context.met(f"{_ROUTER} has {_ROUTERS} replicas or more available")

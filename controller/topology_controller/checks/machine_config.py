@@ -18,7 +18,7 @@ from .. import shell
 from ..definitions import operands as matrices
 from ..observe import facts
 from . import operands, result
-from .result import CheckContext, CheckResult, Count, Finding, first_reason
+from .result import CheckContext, CheckResult, Count, Finding, first_reason, need
 
 MASTER = "master"
 FAILING_BOUND = timedelta(minutes=1)
@@ -36,9 +36,7 @@ _ANNOTATION = "machineconfiguration.openshift.io/controlPlaneTopology"
 def pools_ready(context: CheckContext) -> CheckResult:
     """Every pool is unpaused, not degraded, at its wanted configuration, and all its machines are updated and ready."""
     # Another can never follow: machine-config-operator pkg/controller/node/node_controller.go (release-4.20 to 4.22).
-    pools = _pools(context)
-    if isinstance(pools, facts.Unobserved):
-        return context.unknown(pools)
+    pools = need(_pools(context))
     reasons = {pool.name: f"paused; {_unpause(pool)}" if pool.paused else _waiting_for(pool, None) for pool in pools}
     if waiting := [f"{name} ({why})" for name, why in reasons.items() if why]:
         aim = "every machine config pool unpaused, not degraded and updated"

@@ -21,7 +21,7 @@ from .. import shell
 from ..observe import facts
 from ..observe import nodes as observed
 from . import result
-from .result import CheckContext, CheckResult, Finding
+from .result import CheckContext, CheckResult, Finding, need
 
 KIND = "machines.machine.openshift.io"  # written out, because `machines` alone may be another API's
 LOOK = f"oc -n {observed.NAMESPACE} get {KIND}"
@@ -151,10 +151,7 @@ def control_plane(context: CheckContext) -> CheckResult:
         if known.machines.missing:
             return context.met(f"Machine API is not in use here: the API server does not serve {KIND}")
         return context.unknown(known.machines)
-    nodes = result.every(known.control_plane_nodes)
-    if isinstance(nodes, facts.Unobserved):
-        return context.unknown(nodes)
-    names = {node.name for node in nodes}
+    names = {node.name for node in need(result.every(known.control_plane_nodes))}
     unread = [item for item in known.machines if isinstance(item, facts.Unobserved)]
     findings = (
         *(_judged(claim, known.hosts) for claim in claims(known) if claim.node in names),
@@ -207,27 +204,17 @@ def advise(known: facts.Facts, target: TopologyPair) -> Iterator[Advisory]:
     if not in_use(known):
         return
     if homeless := missing(known):
-        yield result.advisory(
-            AdvisoryName.CONTROL_PLANE_MACHINE_MISSING,
-            f"The etcd operator goes by Machines on this cluster, and no Machine in {observed.NAMESPACE} has the "
-            f"address of {result.listed(homeless)}. It adds no etcd member on such a node, and does not say so. Give "
-            "each of them a Machine with role master and the address of the node",
-            _COLUMNS,
-        )
+        values = {"namespace": observed.NAMESPACE, "nodes": result.listed(homeless)}
+        yield result.advisory(AdvisoryName.CONTROL_PLANE_MACHINE_MISSING, _COLUMNS, **values)
     if troubles := dict(_troubles(known)):
-        message = f"What stands under a control-plane node needs a look. {result.listed(troubles)}"
-        yield result.advisory(AdvisoryName.CONTROL_PLANE_HOST_TROUBLE, message, next(iter(troubles.values())))
+        name, command = AdvisoryName.CONTROL_PLANE_HOST_TROUBLE, next(iter(troubles.values()))
+        yield result.advisory(name, command, troubles=result.listed(troubles))
     etcd = known.etcd
     wanted = None if isinstance(etcd, facts.Unobserved) else etcd.desired_replicas
     if target.control_plane == Topology.HIGHLY_AVAILABLE and wanted is not None and wanted < _VOTERS:
-        yield result.advisory(
-            AdvisoryName.ETCD_REPLICAS_BEHIND,
-            f"The etcd operator wants {wanted} member{'' if wanted == 1 else 's'}: it reads the number from the "
-            "install-config, which nothing updates. So it will remove the member of a control-plane Machine that is "
-            f"deleted at once, while there are more, and not wait for another one. Delete no such Machine while etcd "
-            f"has {_VOTERS} voters or fewer. The command shows the number; no supported way to change it is known",
-            "oc -n kube-system get configmap cluster-config-v1 -o yaml",
-        )
+        command, several = "oc -n kube-system get configmap cluster-config-v1 -o yaml", "" if wanted == 1 else "s"
+        values = {"wanted": f"{wanted} member{several}", "voters": str(_VOTERS)}
+        yield result.advisory(AdvisoryName.ETCD_REPLICAS_BEHIND, command, **values)
 
 
 def missing(known: facts.Facts) -> tuple[str, ...]:

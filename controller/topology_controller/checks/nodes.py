@@ -15,7 +15,7 @@ from topology_api.vocabulary import CheckStatus
 from .. import shell
 from ..observe import facts
 from . import etcd, machines, result
-from .result import CheckContext, CheckResult, Count, Finding, first_reason
+from .result import CheckContext, CheckResult, Count, Finding, first_reason, need
 
 DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
@@ -37,8 +37,6 @@ def control_plane(context: CheckContext) -> CheckResult:
     # Static pods are installed on nodes labelled master=, whatever state these are in: library-go
     # pkg/operator/staticpod/controller/node/node_controller.go (release-4.22).
     reasons = candidates(context)
-    if isinstance(reasons, facts.Unobserved):
-        return context.unknown(reasons)
     findings = tuple(
         Finding("Node", name, CheckStatus.MET if why is None else CheckStatus.UNMET, why or "eligible")
         for name, why in sorted(reasons.items())
@@ -60,15 +58,11 @@ def _candidates(eligible: Sequence[str], unfit: Sequence[str], label: str, comin
     return (f"{first}. Not eligible: {unfit[0]}", *unfit[1:]) if unfit else (first,)
 
 
-def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserved:
+def candidates(context: CheckContext) -> dict[str, str | None]:
     """Every control-plane node by name with the first reason why it is not eligible, None when it is."""
     # What adds the label control-plane selects an empty label master: machine-config-operator
     # pkg/controller/node/node_controller.go updateMasterNodeControlPlaneLabel (release-4.22).
-    nodes, members = result.every_node(context.facts), etcd.members(context.facts)
-    if isinstance(nodes, facts.Unobserved):
-        return nodes
-    if isinstance(members, facts.Unobserved):
-        return members
+    nodes, members = need(result.every_node(context.facts)), need(etcd.members(context.facts))
     # Of two kubelet versions that are equally frequent the newer counts as that of the others.
     versions = [version for node in nodes if isinstance(node, facts.Node) and (version := _minor(node))]
     common = max(versions, key=lambda v: (versions.count(v), [int(n) for n in v.split(".")]), default=None)
@@ -177,10 +171,7 @@ def _minor(node: facts.Node) -> str | None:
 def dedicated_workers(context: CheckContext) -> CheckResult:
     """The number of nodes that carry workloads only fits the definition: it decides the infrastructure topology."""
     # Source: installer pkg/asset/manifests/topologies.go (main).
-    others = result.every(context.facts.other_nodes)
-    if isinstance(others, facts.Unobserved):
-        return context.unknown(others)
-    workers = [node.name for node in others if node.dedicated_worker]
+    workers = [node.name for node in need(result.every(context.facts.other_nodes)) if node.dedicated_worker]
     wanted = context.definition.workers
     if wanted.fits(len(workers)):
         several = "s" * (len(workers) != 1)
@@ -192,9 +183,7 @@ def dedicated_workers(context: CheckContext) -> CheckResult:
 
 def eligible_workers(context: CheckContext) -> CheckResult:
     """At least N nodes can carry infrastructure pods: two routers and so on are spread over different nodes."""
-    nodes = result.every(context.facts.control_plane_nodes, context.facts.workers)
-    if isinstance(nodes, facts.Unobserved):
-        return context.unknown(nodes)
+    nodes = need(result.every(context.facts.control_plane_nodes, context.facts.workers))
     reasons = {node.name: _unfit(node, context.facts.ingress_controller) for node in nodes if node.worker}
     eligible = sorted(name for name, why in reasons.items() if why is None)
     wanted = context.spec.at_least or 0
@@ -230,10 +219,8 @@ def _unfit(node: facts.Node, routers: facts.Fact[facts.IngressController]) -> st
 def masters_schedulable(context: CheckContext) -> CheckResult:
     """Scheduler `cluster` says what the target shape needs: true where there are no workers."""
     # Source: installer pkg/asset/manifests/scheduler.go (main).
-    scheduler = context.facts.scheduler
-    if isinstance(scheduler, facts.Unobserved):
-        return context.unknown(scheduler)
-    wanted, value = (str(bool(flag)).lower() for flag in (context.spec.wanted, scheduler.masters_schedulable))
+    flags = context.spec.wanted, need(context.facts.scheduler)
+    wanted, value = (str(bool(flag)).lower() for flag in flags)
     if value == wanted:
         return context.met(f"Scheduler cluster has mastersSchedulable={wanted}")
     body = f'{{"spec":{{"mastersSchedulable":{wanted}}}}}'

@@ -78,7 +78,7 @@ def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved
         # Without a configuration of its own the operator decides by itself: the operands show it.
         return None if managed.missing else managed
     # Where topology implies no number, one that an administrator scales has nothing to follow.
-    scaled = all(operand.replicas == "perConfiguration" for operand in group.operands)
+    scaled = not [operand for operand in group.operands if operand.replicas != "perConfiguration"]
     if managed.state == "Removed" or (managed.state == "Unmanaged" and scaled):
         return f"{group.managed_by.key} has managementState {managed.state}"
     return None
@@ -261,7 +261,8 @@ def needs_revision(definition: model.Definition, group: matrices.Group, operand:
     target = group.topology(definition.target.pair)
     infrastructure = group.follows == "infrastructure"
     sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
-    return any(source != target and not matrices.same(operand.variant, source, target) for source in sources)
+    others = [source for source in sources if source != target]
+    return bool([source for source in others if not matrices.same(operand.variant, source, target)])
 
 
 def _revision(

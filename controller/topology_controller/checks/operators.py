@@ -9,7 +9,7 @@ from topology_api.vocabulary import CLUSTER_OPERATOR, CheckName, CheckStatus, St
 
 from ..observe import facts
 from . import result
-from .result import CheckContext, CheckResult, Finding
+from .result import CheckContext, CheckResult, Finding, need
 
 _KIND = "ClusterOperator"
 _VERSION = "clusterversions.config.openshift.io/version"
@@ -31,9 +31,7 @@ def stable(context: CheckContext) -> CheckResult:
     # After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
     # change may be gone unless the cluster was upgraded since, and those whose operands have to follow must have been
     # seen to react (`_unreacted`).
-    operators = result.every(context.facts.cluster_operators)
-    if isinstance(operators, facts.Unobserved):
-        return context.unknown(operators)
+    operators = need(result.every(context.facts.cluster_operators))
     others = {operator.name: operator for operator in operators if operator.name != CLUSTER_OPERATOR}
     if not others:
         return context.unknown("there are no ClusterOperators besides our own; look at oc get co")
@@ -163,18 +161,13 @@ def _upgrading(version: facts.Fact[facts.ClusterVersion]) -> tuple[CheckStatus, 
     return CheckStatus.MET, ""
 
 
-def block_message_after_change(definition: str, target: str) -> str:
-    """The message of Upgradeable=False once the topology has changed: when upgrades come back."""
-    return f"Minor upgrades are blocked until transition {definition} to {target} completes"
-
-
-def block_message(definition: str, desired: str) -> str:
+def block_message(definition: str, desired: str, *, changed: bool = False) -> str:
     """The message of our Upgradeable=False, the same from Pending to Admitting: admission waits for its echo."""
-    return (
-        f"Minor upgrades are blocked until transition {definition} to {desired} completes or is cancelled. "
-        "To cancel it before the topology changes: oc patch infrastructure cluster --type merge "
+    cancel = (
+        " or is cancelled. To cancel it before the topology changes: oc patch infrastructure cluster --type merge "
         """-p '{"spec":{"desiredTopology":null}}'"""
     )
+    return f"Minor upgrades are blocked until transition {definition} to {desired} completes{'' if changed else cancel}"
 
 
 def upgrades_blocked(version: facts.Fact[facts.ClusterVersion], message: str) -> CheckResult:

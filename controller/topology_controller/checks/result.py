@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +13,7 @@ from topology_api import types
 from topology_api.types import Advisory, Baseline
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Stage
 
+from .. import bindata
 from ..definitions import model
 from ..definitions import operands as matrices
 from ..observe import facts
@@ -20,6 +22,7 @@ T = TypeVar("T")
 
 LONGEST: Final = 300  # characters of a check's message, unless the name of one object is too long for that
 _MOST: Final = 3
+_ADVISORIES: Final[dict[str, str]] = json.loads((bindata.root() / "advisories.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,20 @@ class CheckContext:
         return CheckResult(self.spec.check, status, message, findings)
 
 
+class UnreadError(Exception):
+    """A check needs a `fact` that could not be read: `catalog.answer` is Unknown then."""
+
+    def __init__(self, fact: facts.Unobserved) -> None:
+        self.fact = fact
+
+
+def need(fact: facts.Fact[T]) -> T:
+    """The fact, where it could be read. Raises UnreadError, which no check catches."""
+    if isinstance(fact, facts.Unobserved):
+        raise UnreadError(fact)
+    return fact
+
+
 def fitting(make: Callable[[int], str], limit: int = LONGEST) -> str:
     """The text that names as many objects as `limit` characters hold, at least one: half a command helps less."""
     for most in range(_MOST, 0, -1):
@@ -190,8 +207,9 @@ def _found(findings: tuple[Finding, ...], most: int) -> str:
     return f"{unmet}; and cannot tell: {unknown}" if unmet and unknown else unmet or unknown
 
 
-def advisory(name: AdvisoryName, message: str, command: str) -> Advisory:
-    """What an administrator should do, with a message of the length that the API allows."""
+def advisory(name: AdvisoryName, command: str, message: str = "", **values: object) -> Advisory:
+    """What an administrator should do, with its own message or that of `bindata/advisories.json` with these values."""
+    message = message or _ADVISORIES[name].format_map(values)
     return types.Advisory(name=name.value, message=types.fit(message), command=command)
 
 

@@ -21,7 +21,7 @@ from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
 from ..definitions import load, model
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, convergence, problems, records
-from .state import EVIDENCE_SECONDS, Context, Decision, Step
+from .state import EVIDENCE_SECONDS, SLOW, Context, Decision, Step
 
 ECHO_BOUND = timedelta(minutes=8)
 """How long an admission waits for ClusterVersion to echo our block before it goes back to Pending: the version operator
@@ -29,7 +29,6 @@ of 4.20 to 4.22 takes up to just under 6 minutes (cluster-version-operator pkg/c
 ECHO_BACKOFF = timedelta(seconds=60)
 """How long after such a timeout the next admission may start, even if the echo appears at once."""
 AWAITED = "Feature gate MutableTopology is on: waiting whether the native controller shows up"
-SLOW = 3  # after so many attempts in a row that took too long to read, Progressing says that the API server is slow
 
 
 def available(
@@ -166,11 +165,11 @@ def _admitting(context: Context, settling: dict[str, datetime], unobserved: tupl
             f"All preflight checks are met, but the configuration of {listed(sorted(settling))} has just changed: its "
             "newest revision is measured once it is made, in three minutes at most"
         )
-    if not echoed or voids.count < SLOW:
+    if not echoed or len(voids) < SLOW:
         return "All preflight checks are met; once ClusterVersion blocks upgrades, everything is read again, live"
     return (
         "All preflight checks are met, but the API server answers too slowly to rely on what it says: reading the "
-        f"evidence took up to {math.ceil(voids.seconds)} s, and it must be no older than {EVIDENCE_SECONDS:g} s. "
+        f"evidence took up to {math.ceil(max(voids))} s, and it must be no older than {EVIDENCE_SECONDS:g} s. "
         "Look at the load of the API server and etcd"
     )
 
@@ -271,7 +270,7 @@ def _change(
         results=results,
         note=convergence.note(context, after, definition, results),
         degraded=None,
-        upgrade_block=operators.block_message_after_change(definition.name, definition.target.control_plane.value),
+        upgrade_block=convergence.upgrade_block(after),
         steps=(Step.CHANGE, Step.REPORT),
     )
     return cadence.summarized(context, change)

@@ -23,12 +23,10 @@ from . import baseline, records
 from .state import Cause, Context, LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
-_LEASE, _RETRY = timedelta(seconds=137), timedelta(seconds=26)
-_SINGLE_LEASE, _SINGLE_RETRY = timedelta(seconds=270), timedelta(seconds=60)
-"""Lease duration and retry period of an operator of OpenShift, and those on a single node: library-go
-pkg/config/leaderelection/leaderelection.go. They are chosen when a process starts."""
-_JITTER = 1.2
-_START = timedelta(seconds=18)
+_LEASE = 137
+_GRACE, _SINGLE_GRACE = timedelta(seconds=_LEASE + 1.2 * 26 + 18), timedelta(seconds=270 + 1.2 * 60 + 18)
+"""Lease duration of an operator of OpenShift, a retry period with its jitter, and its start; the same on a single node:
+library-go pkg/config/leaderelection/leaderelection.go. They are chosen when a process starts."""
 _UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
 _PROGRESSING = "TopologyTransitionControllerProgressing"
 _MOVING = "TopologyTransitionInProgress"
@@ -121,19 +119,17 @@ def gate_needs_version(known: facts.Facts) -> bool:
     gates = known.feature_gates
     if isinstance(gates, facts.Unobserved) or not isinstance(known.cluster_version, facts.Unobserved):
         return False
-    return len({on for _, on in gates.mutable_topology}) > 1
+    return len({on for _, on in gates}) > 1
 
 
 def native_grace(known: facts.Facts) -> timedelta:
-    """How long the native controller may show no sign of life: its Lease, one retry with its jitter, and its start."""
+    """How long the native controller may show no sign of life."""
     # 328.7 s were measured on a single node (cluster-config-operator 3c62e476). A process from before the change still
     # has the Lease of a single node.
     here, lease = known.infrastructure, known.native_lease
     single = isinstance(here, facts.Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
     seconds = lease.duration_seconds if isinstance(lease, facts.Lease) else None
-    if single or (seconds or 0) > _LEASE.total_seconds():
-        return _SINGLE_LEASE + _JITTER * _SINGLE_RETRY + _START
-    return _LEASE + _JITTER * _RETRY + _START
+    return _SINGLE_GRACE if single or (seconds or 0) > _LEASE else _GRACE
 
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:

@@ -137,7 +137,8 @@ def _awaited(record: TopologyTransition) -> list[Check]:
 
 def _all_met(record: TopologyTransition) -> bool:
     """Does nothing but the settle time keep this record from being completed?"""
-    return record.phase is Phase.CONVERGING and all(check.status is CheckStatus.MET for check in _awaited(record))
+    unmet = [check for check in _awaited(record) if check.status is not CheckStatus.MET]
+    return record.phase is Phase.CONVERGING and not unmet
 
 
 def _head(record: TopologyTransition) -> tuple[object, ...]:
@@ -152,7 +153,7 @@ def _body(record: TopologyTransition) -> Mapping[str, object]:
 
 def _untimed(record: TopologyTransition) -> tuple[object, ...]:
     """An answer that went and came back is the same answer; of what is available the verdicts count."""
-    checks = tuple(check.model_copy(update={"last_transition_time": None}) for check in record.checks)
+    checks = tuple([check.model_copy(update={"last_transition_time": None}) for check in record.checks])
     verdicts = [
         (item.name, item.target, item.available, [(blocker.name, blocker.status) for blocker in item.blockers])
         for item in record.available

@@ -3,7 +3,7 @@
 Completed needs every convergence check Met without a break for the settle time, by the times of the record, while this
 leader has watched: what a predecessor did not see is no quiet. Past the deadline the transition is overdue, and stuck
 once nothing has progressed for a while: shown, taken back with the next progress, and never rolled back. Then an
-administrator may accept the check of a workload as it is (ConfigMap `facts.Acceptances`): it keeps its true answer, and
+administrator may accept the check of a workload as it is (ConfigMap `facts.acceptances`): it keeps its true answer, and
 is not waited for in this attempt any more.
 """
 
@@ -110,9 +110,7 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
 def upgrade_block(record: types.RecordCopy | TopologyTransition) -> str:
     """The message of Upgradeable=False for a record that has a target."""
     target = record.target.control_plane if record.target is not None else ""
-    if record.phase is Phase.CONVERGING:
-        return operators.block_message_after_change(record.name or "", target)
-    return operators.block_message(record.name or "", target)
+    return operators.block_message(record.name or "", target, changed=record.phase is Phase.CONVERGING)
 
 
 def completed_note(record: TopologyTransition) -> str:
@@ -172,8 +170,8 @@ def _progressed(context: Context, record: TopologyTransition, definition: model.
     """When there was last an answer that is new in this attempt; a leader that has seen none goes by problem Stuck."""
     if leader.is_progress(context.leader, record):
         return context.now
-    if context.leader.progress.at is not None:
-        return context.leader.progress.at
+    if context.leader.progressed is not None:
+        return context.leader.progressed
     problem = context.record.problem if context.record is not None else None
     if problem is not None and problem.reason is ProblemReason.STUCK:
         return problem.since - _patience(definition)
@@ -199,7 +197,7 @@ def _asked(
     answers, before = {result.name: result for result in results}, {entry.name for entry in record.accepted}
     taken: list[Accepted] = []
     ignored: list[str] = []
-    for entry in acceptances.items if isinstance(acceptances, facts.Acceptances) else ():
+    for entry in acceptances if isinstance(acceptances, tuple) else ():
         if entry.check in before and not entry.wrong and entry.attempt == record.attempt:
             continue
         if why := _ignored(entry, record, answers, late=late):

@@ -16,9 +16,9 @@ from topology_api.vocabulary import Phase, Stage
 
 from ..observe import facts
 from . import applicability, cadence, problems, records
-from .state import Clocks, Decision, LeaderState, Progress, Voids, Writes
+from .state import SLOW, Clocks, Decision, LeaderState, Writes
 
-T = TypeVar("T", bound=LeaderState | Writes | Progress)
+T = TypeVar("T", bound=LeaderState | Writes)
 
 _JUMP = 1.0  # seconds by which a clock that is set differs from the monotonic one
 _SLEW = 0.1  # share of the time that a clock may be off that is only corrected slowly: NTP slews by less
@@ -45,7 +45,7 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
     blind = blind or any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
     kept = None if applicability.native_in_charge(known) else leader.gate_since
     gate_since = (kept or now) if known.mutable_topology is True else None
-    two, two_since = problems.two_voters(known), leader.two_voters_since
+    two, two_since = problems.few_voters(known), leader.two_voters_since
     # What cannot be read for a moment is not over.
     if two is not None or known.etcd_endpoints is facts.NOT_READ:
         two_since = (two_since or now) if two else None
@@ -68,7 +68,7 @@ def _shifted(kept: T, by: timedelta) -> T:
         value = getattr(kept, name)
         if isinstance(value, datetime):
             changes[name] = value + by
-        elif isinstance(value, Writes | Progress):
+        elif isinstance(value, Writes):
             changes[name] = _shifted(value, by)
     return dataclasses.replace(kept, **changes)
 
@@ -84,24 +84,25 @@ def decided(leader: LeaderState, decision: Decision, now: datetime) -> LeaderSta
     leader = dataclasses.replace(leader, unquiet=unquiet, advisories=advisories)
     if record is None:
         return leader
-    progress = Progress()
+    answers, progressed = frozenset[int](), None
     if decision.phase is Phase.CONVERGING:
-        known, answers = leader.progress.answers, _answers(record)
-        fresh = len(known) < _MOST_ANSWERS and bool(answers - known)
         # What the first look finds is no progress: it may have been so for long.
-        progress = Progress(known | answers if fresh else known, now if fresh and known else leader.progress.at)
+        progressed = now if is_progress(leader, record) else leader.progressed
+        answers = leader.answers
+        answers = answers if len(answers) >= _MOST_ANSWERS else answers | _answers(record)
     before = leader.latest.phase if leader.latest is not None else None
     fell_back = now if (before, decision.phase) == (Phase.ADMITTING, Phase.PENDING) else leader.fell_back
     if decision.phase not in {Phase.PENDING, Phase.ADMITTING}:
         fell_back = None
     # They are counted in a row: an admission that has ended says nothing of the next.
-    voids = Voids() if decision.phase is Phase.PENDING else leader.voids
-    return dataclasses.replace(leader, latest=record, progress=progress, fell_back=fell_back, voids=voids)
+    voids = () if decision.phase is Phase.PENDING else leader.voids
+    leader = dataclasses.replace(leader, latest=record, answers=answers, progressed=progressed)
+    return dataclasses.replace(leader, fell_back=fell_back, voids=voids)
 
 
 def is_progress(leader: LeaderState, record: TopologyTransition) -> bool:
     """Is there an answer in this record that had not been given before in its attempt?"""
-    known = leader.progress.answers
+    known = leader.answers
     return bool(known) and len(known) < _MOST_ANSWERS and bool(_answers(record) - known)
 
 
@@ -119,8 +120,7 @@ def disagreed(leader: LeaderState, now: datetime) -> LeaderState:
 
 def voided(leader: LeaderState, seconds: float) -> LeaderState:
     """The leader after evidence had become too old to rest a change on: reading it took that long."""
-    voids = Voids(leader.voids.count + 1, max(leader.voids.seconds, seconds))
-    return dataclasses.replace(leader, voids=voids)
+    return dataclasses.replace(leader, voids=tuple(sorted((*leader.voids, seconds))[-SLOW:]))
 
 
 def wrote(
@@ -140,7 +140,7 @@ def wrote(
         writes = Writes(now, leader.writes.in_a_row + 1, corrections)
     leader = dataclasses.replace(leader, writes=writes, refused="")
     if record.phase is Phase.CONVERGING:
-        leader = dataclasses.replace(leader, voids=Voids())
+        leader = dataclasses.replace(leader, voids=())
     if record.phase is Phase.ADMITTING and record.attempt == leader.next_attempt:
         return dataclasses.replace(leader, attempt=record.attempt, next_attempt=next_attempt)
     return leader

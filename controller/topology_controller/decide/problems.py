@@ -115,33 +115,29 @@ def moments(context: Context) -> list[datetime]:
     return ahead
 
 
-def two_voters(known: facts.Facts) -> bool | None:
-    """Does etcd have exactly two voting members, or, after the change, only one? None when that is not known."""
+def few_voters(known: facts.Facts) -> int | None:
+    """How many voting members etcd has: 2, or after the change 1; 0 where it has enough, None when it is not known."""
     # Before the change one is what a single node has.
     voters = etcd.members(known)
     if isinstance(voters, facts.Unobserved):
         return None
-    return len(voters) == _TWO or (len(voters) == 1 and _converging(known) is not None)
+    return len(voters) if len(voters) == _TWO or (len(voters) == 1 and _converging(known) is not None) else 0
 
 
 def danger(known: facts.Facts) -> str:
     """How few voting members etcd has and what that means; empty where it has enough, or where that is not known."""
-    voters = etcd.members(known)
-    if not two_voters(known) or isinstance(voters, facts.Unobserved):
-        return ""
-    return TWO_VOTERS if len(voters) == _TWO else ONE_VOTER
+    return {_TWO: TWO_VOTERS, 1: ONE_VOTER}.get(few_voters(known) or 0, "")
 
 
 def _two_voters(context: Context) -> Problem | None:
     """Two voters for too long, by this leader or by the record: it lasts over a restart, and while it is not known."""
     since, recorded = context.leader.two_voters_since, _before(context, ProblemReason.TWO_VOTERS)
-    late = since is not None and context.now >= since + TWO_VOTERS_BOUND
-    if two_voters(context.known) is False or not (recorded or late):
+    late, few = since is not None and context.now >= since + TWO_VOTERS_BOUND, few_voters(context.known)
+    if few == 0 or not (recorded or late):
         return None
-    voters = etcd.members(context.known)
-    if isinstance(voters, facts.Unobserved) and recorded is not None:
+    if few is None and recorded is not None:
         return recorded
-    single = not isinstance(voters, facts.Unobserved) and len(voters) == 1
+    single = few == 1
     text, harm = ("one voting member", "its loss") if single else ("two voting members", "the loss of either one")
     message = (
         f"etcd has had {text} for more than 15 minutes, and {harm} stops the cluster. Do not restart or drain a "

@@ -49,11 +49,12 @@ def recover(
     # of its end, so that everything is proven again, and nothing in it is accepted.
     if isinstance(infrastructure.record, TopologyTransition):
         return infrastructure.record
-    here = infrastructure.control_plane, infrastructure.infrastructure
-    if latest is not None and latest.phase.changed and _values(latest.target) == here:
+    # As they stand in Infrastructure, where they may be longer than a pair can hold.
+    here = f"{infrastructure.control_plane}/{infrastructure.infrastructure}"
+    if latest is not None and latest.phase.changed and str(latest.target) == here:
         return latest
     copy = None if isinstance(own, facts.Unobserved) else own.copy
-    if not isinstance(copy, RecordCopy) or _values(copy.target) != here:
+    if copy is None or str(copy.target) != here:
         return None
     if not copy.phase.changed and copy.phase is not Phase.ADMITTING:
         return None
@@ -63,11 +64,6 @@ def recover(
     if copy.phase is not Phase.CONVERGING:
         head["phase_transition_time"] = admitted
     return TopologyTransition.model_validate(head)
-
-
-def _values(target: TopologyPair | None) -> tuple[str, str] | None:
-    """As they stand in Infrastructure, where they may be longer than a pair can hold."""
-    return None if target is None else (target.control_plane, target.infrastructure)
 
 
 def shown(infrastructure: facts.Infrastructure, own: facts.Fact[facts.OwnOperator]) -> TopologyTransition | None:

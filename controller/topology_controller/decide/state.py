@@ -22,6 +22,7 @@ EVIDENCE_SECONDS = 2.0  # evidence older than this voids the attempt
 EXECUTED_SECONDS = 3.5
 """How old it may become until the API server has executed the change: half a second less than what is promised, since
 the server counts from when the request arrives."""
+SLOW = 3  # after so many attempts in a row that took too long to read, Progressing says that the API server is slow
 READING = "Reading what the checks ask about"  # what Progressing says until all that is watched has been read once
 
 
@@ -47,22 +48,6 @@ class Misconfigured:
 
     message: str
     holds: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Every answer of this attempt so far, by hash, and when there was last one that had not been given before."""
-
-    answers: frozenset[int] = frozenset()
-    at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Voids:
-    """How often in a row reading the evidence took too long for a change to rest on it, and how long at most."""
-
-    count: int = 0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +79,10 @@ class LeaderState:
     """The record as it was last decided: it may be newer than what was written (`cadence`)."""
     writes: Writes = Writes()
     texts: Writes = Writes()  # the writes of ClusterOperator `topology` in which nothing but a text was new
-    progress: Progress = Progress()
-    voids: Voids = Voids()
+    answers: frozenset[int] = frozenset()  # every answer of this attempt so far, by hash
+    progressed: datetime | None = None  # when there was last one that had not been given before
+    voids: tuple[float, ...] = ()
+    """Seconds that reading the evidence took when that was too long for a change to rest on it, in a row: the most."""
     fell_back: datetime | None = None  # when an admission of this leader last went back to Pending
     unsure: bool = False  # a write may or may not have happened: nothing is written before Infrastructure was read live
     misled: bool = False

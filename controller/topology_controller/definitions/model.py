@@ -199,13 +199,11 @@ class Definition(read.Strict):
 
     def asking_members(self) -> Self:
         """The same definition, which also asks the members of etcd themselves wherever it asks for their number."""
-        if any(spec.check is CheckName.ETCD_MEMBERS_DIRECT for spec in self.preflight):
+        checks = [spec.check for spec in self.preflight]
+        if CheckName.ETCD_MEMBERS_DIRECT in checks or CheckName.ETCD_VOTING_MEMBERS not in checks:
             return self
-        asked: list[CheckSpec] = []
-        for spec in self.preflight:
-            asked.append(spec)
-            if spec.check is CheckName.ETCD_VOTING_MEMBERS:
-                asked.append(spec.model_copy(update={"check": CheckName.ETCD_MEMBERS_DIRECT}))
+        asked, place = list(self.preflight), checks.index(CheckName.ETCD_VOTING_MEMBERS)
+        asked.insert(place + 1, asked[place].model_copy(update={"check": CheckName.ETCD_MEMBERS_DIRECT}))
         return self.model_copy(update={"preflight": tuple(asked)})
 
     @property

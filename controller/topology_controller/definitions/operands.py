@@ -12,9 +12,10 @@ import functools
 import json
 import pathlib
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, create_model, model_validator
+from pydantic.alias_generators import to_camel
 
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Topology
@@ -99,13 +100,11 @@ class Operand(read.Strict):
             ("replicas", self.replicas is not None, self.kind in {"Deployment", "StatefulSet", "IngressController"}),
             ("resource", self.resource is not None, static_pods),
             ("namespace", self.namespace is not None, not static_pods),
+            ("restarts", self.restarts, self.restarts and self.kind == "Deployment"),
+            ("variant", self.variant is not None, self.variant is not None and static_pods),
         ):
             if given is not needed:
                 raise ValueError(f"{self.kind} {self.name} {'needs' if needed else 'does not take'} {field}")
-        if self.restarts and self.kind != "Deployment":
-            raise ValueError(f"{self.kind} {self.name} does not take restarts; Deployments do")
-        if self.variant is not None and not static_pods:
-            raise ValueError(f"{self.kind} {self.name} does not take variant; StaticPods do")
         return self
 
 
@@ -193,12 +192,6 @@ class StartupReader(read.Strict):
     """What stays as it was until then, besides how its leader is elected."""
 
 
-class StartupReaders(read.Strict):
-    """What `startup-readers.yaml` holds."""
-
-    startup_readers: Annotated[tuple[StartupReader, ...], _once("startup reader", "namespace")]
-
-
 class OptionalOperator(read.Strict):
     """A Deployment that OLM installs, what it makes of the topology, and what cures that; no check waits for it."""
 
@@ -227,12 +220,6 @@ class OptionalOperator(read.Strict):
         if (self.pods is None) is (self.look is None) or (self.look is None) is (self.reads == "oneNode"):
             raise ValueError(f"{self.deployment} that reads {self.reads} takes either pods (start) or look (oneNode)")
         return self
-
-
-class OptionalOperators(read.Strict):
-    """What `optional-operators.yaml` holds."""
-
-    optional_operators: Annotated[tuple[OptionalOperator, ...], _once("optional operator", "deployment")]
 
 
 class SingleNodeSetting(read.Strict):
@@ -278,10 +265,12 @@ class SingleNodeSetting(read.Strict):
         return self
 
 
-class SingleNodeSettings(read.Strict):
-    """What `single-node-settings.yaml` holds."""
-
-    single_node_settings: Annotated[tuple[SingleNodeSetting, ...], _once("setting", "key")]
+_LISTS: Final[dict[str, Any]] = {
+    "startup_readers": Annotated[tuple[StartupReader, ...], _once("startup reader", "namespace")],
+    "optional_operators": Annotated[tuple[OptionalOperator, ...], _once("optional operator", "deployment")],
+    "single_node_settings": Annotated[tuple[SingleNodeSetting, ...], _once("setting", "key")],
+}
+"""What stands in a file of its own, which has this one key."""
 
 
 def same(words: Words | None, source: str, target: str) -> bool:
@@ -316,10 +305,13 @@ def load(directory: pathlib.Path) -> Matrix:
     """Read the matrix below a folder such as `bindata`. Raises read.DefinitionError when any of it cannot be used."""
     checks = sorted(check.value for check in registry.OPERAND_CHECKS)
     files, problems = read.folder(directory / "operands", read.Form(Group, "operand file", checks))
-    readers = read.file(directory / "startup-readers.yaml", read.Form(StartupReaders, "list of startup readers"))
-    settings = read.file(directory / "single-node-settings.yaml", read.Form(SingleNodeSettings, "list of settings"))
-    optional = read.file(directory / "optional-operators.yaml", read.Form(OptionalOperators, "list of operators"))
-    problems += [*readers.problems, *settings.problems, *optional.problems]
+    lists: dict[str, Any] = {}
+    for name, items in _LISTS.items():
+        field: dict[str, Any] = {name: (items, ...)}
+        form = read.Form(create_model(name, __base__=read.Strict, **field), "list of the matrix")
+        listed = read.file(directory / f"{name.replace('_', '-')}.yaml", form)
+        problems += listed.problems
+        lists[to_camel(name)] = getattr(listed.value, name, ())
     operands: dict[str, str] = {}
     for file, group in [(file, file.value) for file in files if file.value is not None]:
         if (name := group.check.value) != file.place.stem:
@@ -330,12 +322,7 @@ def load(directory: pathlib.Path) -> Matrix:
                 text = f"operand {operand.key} stands in {operands[operand.key]} already"
                 problems.append(file.problem(("operands", index), text))
             operands.setdefault(operand.key, file.place.name)
-    if problems or readers.value is None or settings.value is None or optional.value is None:
+    if problems:
         raise read.DefinitionError(tuple(problems))
     groups = sorted((file.value for file in files if file.value), key=lambda group: group.check.value)
-    return Matrix(
-        groups=tuple(groups),
-        startupReaders=readers.value.startup_readers,
-        singleNodeSettings=settings.value.single_node_settings,
-        optionalOperators=optional.value.optional_operators,
-    )
+    return Matrix(groups=tuple(groups), **lists)

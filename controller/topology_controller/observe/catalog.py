@@ -170,7 +170,7 @@ class Sources:
     lifecycle_agent = Source(
         Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True), parse.present, live=False
     )
-    leader_leases = Source(Selection(LEASES), parse.leader_lease, Watched.NEVER, live=False)
+    leader_leases = Source(Selection(LEASES), parse.lease, Watched.NEVER, live=False)
     acceptances = Source(
         Selection(CONFIG_MAPS, namespace=vocabulary.DEFAULT_NAMESPACE, name=vocabulary.ACCEPTED_CHECKS),
         parse.acceptances,
@@ -214,7 +214,7 @@ def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
 
 def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Source, ...]:
     """What is read live before the change: of Machines and the native controller only where there may be any."""
-    gates = () if isinstance(known.feature_gates, facts.Unobserved) else known.feature_gates.mutable_topology
+    gates = () if isinstance(known.feature_gates, facts.Unobserved) else known.feature_gates
     native = (Sources.native_lease,) if any(on for _, on in gates) else ()
     machines = isinstance(known.machines, tuple) and known.machines
     needless = {Sources.infrastructure, *(() if machines else (Sources.machines,))}
@@ -233,6 +233,7 @@ def watched(transitions: load.Transitions) -> tuple[Source, ...]:
     return (*(source for source in _REQUEST if source.asked_by in {None, *asked}), *operands(transitions))
 
 
+_operand = functools.partial(Source, live=False, operand=True)
 _REDUCERS = {
     "Deployment": objects.workload,
     "StatefulSet": objects.workload,
@@ -244,24 +245,21 @@ _REDUCERS = {
 
 def operands(transitions: load.Transitions) -> tuple[Source, ...]:
     """Objects of the matrix that some definition asks about, each once, without what is watched anyway."""
-    read: dict[str, tuple[Selection, Callable[[dict[str, Any]], Any]]] = {}
+    read: dict[str, Source] = {}
     for group in (group for group in transitions.matrix.groups if transitions.asks(group.check)):
         for operand in group.operands:
             plural, _, api_group = operand.plural.partition(".")
             kind = operand.resource or operand.kind
             resource = Resource(api_group, "v1", plural, kind, namespaced=operand.namespace is not None)
             selection = Selection(resource, namespace=operand.namespace, name=operand.name)
-            read[operand.key] = selection, _REDUCERS[operand.kind]
+            read[operand.key] = _operand(selection, _REDUCERS[operand.kind], key=operand.key)
         if (manager := group.managed_by) is not None:
             resource = Resource(manager.group, "v1", manager.resource.partition(".")[0], manager.kind)
             # A cluster without the capability does not even serve the kind.
-            read[manager.key] = Selection(resource, name=manager.name, optional=True), objects.managed
+            selection = Selection(resource, name=manager.name, optional=True)
+            read[manager.key] = _operand(selection, objects.managed, key=manager.key)
     others = {source.selection for source in _REQUEST}
-    return tuple(
-        Source(selection, reduce, live=False, key=key, operand=True)
-        for key, (selection, reduce) in read.items()
-        if selection not in others
-    )
+    return tuple([source for source in read.values() if source.selection not in others])
 
 
 def single_node_settings(matrix: matrices.Matrix) -> tuple[Source, ...]:
@@ -272,16 +270,15 @@ def single_node_settings(matrix: matrices.Matrix) -> tuple[Source, ...]:
         resource = Resource(setting.group, setting.version, setting.resource, setting.kind, namespaced=namespaced)
         selection = Selection(resource, namespace=setting.namespace, name=setting.name, optional=True)
         reduce = functools.partial(objects.single_node_setting, field=setting.field, values=setting.values)
-        sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=setting.key, operand=True))
+        sources.append(_operand(selection, reduce, Watched.NEVER, key=setting.key))
     return tuple(sources)
 
 
 def optional_operators(matrix: matrices.Matrix) -> tuple[Source, ...]:
     """The Deployments that have one replica until an optional operator is started again: read after the change."""
-    sources = []
-    for operator in matrix.optional_operators:
-        if operator.keeps is not None:
-            selection = _one(DEPLOYMENTS, operator.keeps, optional=True)
-            reduce = functools.partial(objects.single_node_setting, field="spec.replicas", values=(1,))
-            sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=operator.key, operand=True))
-    return tuple(sources)
+    reduce = functools.partial(objects.single_node_setting, field="spec.replicas", values=(1,))
+    return tuple(
+        _operand(_one(DEPLOYMENTS, each.keeps, optional=True), reduce, Watched.NEVER, key=each.key)
+        for each in matrix.optional_operators
+        if each.keeps is not None
+    )

@@ -63,20 +63,10 @@ class ClusterVersion:
         return capability in self.known_capabilities and capability not in self.enabled_capabilities
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduler:
-    """Scheduler `cluster`."""
-
-    masters_schedulable: bool
-
-
-@dataclass(frozen=True, slots=True)
-class EtcdEndpoints:
-    """ConfigMap openshift-etcd/etcd-endpoints: key to address, as the etcd operator wrote them."""
-
-    entries: tuple[tuple[str, str], ...]
-
-
+EtcdEndpoints: TypeAlias = tuple[tuple[str, str], ...]
+"""ConfigMap openshift-etcd/etcd-endpoints: key and address, as the etcd operator wrote them."""
+FeatureGates: TypeAlias = tuple[tuple[str, bool], ...]
+"""FeatureGate `cluster`: versions of the payload and whether MutableTopology is enabled for each."""
 UNSAFE_SCALING = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 """Key of `spec.unsupportedConfigOverrides` of Etcd `cluster`, which the etcd operator reads."""
 
@@ -93,25 +83,19 @@ class Etcd:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Lease of another operator, and what was seen of it by our own clock."""
+    """Lease by which some program elects its leader, and what was seen of that of another operator by our own clock.
+
+    `duration_seconds` is what the holder chose when it started.
+    """
 
     holder: str
     renew_time: datetime | None
     duration_seconds: int | None
+    namespace: str = ""
+    name: str = ""
     moving: bool = False  # a watch saw it renewed within its own duration
     silent: bool = False  # nothing was seen of its holder for the grace that it has (`decide.applicability`)
     taken: bool = False  # its holder has changed within that time
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderLease:
-    """Lease by which some program elects its leader. `duration_seconds` is what the holder chose when it started."""
-
-    namespace: str
-    name: str
-    holder: str
-    duration_seconds: int | None
-    renew_time: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +146,6 @@ class EtcdMembers:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
-    """An object of which only the existence matters."""
-
-
-@dataclass(frozen=True, slots=True)
 class Acceptance:
     """A check that an administrator accepts not to wait for. `wrong`: why the entry cannot be used."""
 
@@ -174,20 +153,6 @@ class Acceptance:
     attempt: str = ""
     reason: str = ""
     wrong: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Acceptances:
-    """ConfigMap topology-accepted-checks of the operator's namespace, sorted by the name of the check."""
-
-    items: tuple[Acceptance, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureGates:
-    """FeatureGate `cluster`: versions of the payload and whether MutableTopology is enabled for each."""
-
-    mutable_topology: tuple[tuple[str, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +195,7 @@ class Facts:
     cluster_operators: Fact[tuple[Fact[ClusterOperator], ...]] = NOT_READ
     control_plane_nodes: Fact[tuple[Fact[Node], ...]] = NOT_READ
     other_nodes: Fact[tuple[Fact[OtherNode], ...]] = NOT_READ
-    scheduler: Fact[Scheduler] = NOT_READ
+    scheduler: Fact[bool] = NOT_READ  # are masters schedulable?
     etcd_endpoints: Fact[EtcdEndpoints] = NOT_READ
     etcd: Fact[Etcd] = NOT_READ
     etcd_lease: Fact[Lease] = NOT_READ
@@ -238,13 +203,13 @@ class Facts:
     machine_config_pools: Fact[tuple[Fact[MachineConfigPool], ...]] = NOT_READ
     ingress_controller: Fact[IngressController] = NOT_READ
     controller_config: Fact[ControllerConfig] = NOT_READ
-    dnsmasq: Fact[Present] = NOT_READ
-    lifecycle_agent: Fact[Present] = NOT_READ
+    dnsmasq: Fact[bool] = NOT_READ
+    lifecycle_agent: Fact[bool] = NOT_READ
     workers: Fact[tuple[Fact[Node], ...]] = NOT_READ
     machines: Fact[tuple[Fact[Machine], ...]] = NOT_READ
     hosts: Fact[tuple[Fact[Host], ...]] = NOT_READ
-    leader_leases: Fact[tuple[Fact[LeaderLease], ...]] = NOT_READ
-    acceptances: Fact[Acceptances] = NOT_READ
+    leader_leases: Fact[tuple[Fact[Lease], ...]] = NOT_READ
+    acceptances: Fact[tuple[Acceptance, ...]] = NOT_READ  # sorted by the name of the check
     operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)
     live: bool = False  # read from the server for this decision
     disturbed: tuple[str, ...] = ()  # watches that are in trouble right now, so that their facts may be old
@@ -257,7 +222,7 @@ class Facts:
         gates, version = self.feature_gates, self.cluster_version
         if isinstance(gates, Unobserved):
             return False if gates.missing else None
-        entries = dict(gates.mutable_topology)
+        entries = dict(gates)
         if not isinstance(version, Unobserved) and version.version in entries:
             return entries[version.version]
         return any(entries.values())
@@ -297,11 +262,11 @@ def shape_vector(known: Facts, infrastructure: Infrastructure) -> shape.Vector:
     if counted and homes is not None:
         # A master that lacks the other label is still a node of the control plane.
         homes += sum(node.master for node in rest)
-    scheduler = known.scheduler
+    schedulable = known.scheduler
     return shape.Vector(
         control_plane=infrastructure.control_plane,
         infrastructure=infrastructure.infrastructure,
-        masters_schedulable=None if isinstance(scheduler, Unobserved) else scheduler.masters_schedulable,
+        masters_schedulable=None if isinstance(schedulable, Unobserved) else schedulable,
         control_plane_nodes=homes,
         arbiter_nodes=sum(node.arbiter for node in rest) if counted else None,
         dedicated_workers=sum(node.dedicated_worker for node in rest) if counted else None,

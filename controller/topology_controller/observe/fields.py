@@ -12,7 +12,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?\Z")
 _CONDITION = ("type", "status", "reason", "message")
@@ -63,11 +63,10 @@ NOT_READ = Unobserved("it", "not read yet", kind=Kind.AWAITED)
 
 def malformed(what: str, why: object) -> Unobserved:
     """The fact of an object that is not what its API promises."""
-    return Unobserved(what, f"malformed: {why}", kind=Kind.MALFORMED)
+    return Unobserved(what, f"malformed: {getattr(why, 'message', why)}", kind=Kind.MALFORMED)
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """A condition as another operator reports it."""
 
     type: str
@@ -151,8 +150,8 @@ def items(raw: object, path: str, kind: type = dict) -> list[Any]:
     return values
 
 
-def conditions(raw: object) -> list[tuple[str, str, str, str]]:
-    """Type, status, reason and message of status.conditions; an absent list is empty."""
+def conditions(raw: object) -> list[Condition]:
+    """The entries of status.conditions; an absent list is empty."""
     entries = []
     for item in items(raw, "status.conditions"):
         values = list(map(item.get, _CONDITION))
@@ -160,7 +159,7 @@ def conditions(raw: object) -> list[tuple[str, str, str, str]]:
             if value is not None and not isinstance(value, str):
                 raise Malformed(name, "a string", value)
         type_, status, reason, message = values
-        entries.append((type_ or "", status or "Unknown", reason or "", message or ""))
+        entries.append(Condition(type_ or "", status or "Unknown", reason or "", message or ""))
     return entries
 
 
@@ -212,7 +211,8 @@ def time(value: object, path: str = "") -> datetime | None:
         parsed = datetime.fromisoformat(value)
     except ValueError:
         raise Malformed(path, "an RFC 3339 time", value) from None
-    if not computable(parsed):
+    # It is compared with now, and bounds are added to it.
+    if parsed.tzinfo is None or not 1970 <= parsed.year < 9000:
         wanted = "a time with a zone" if parsed.tzinfo is None else "a time within reach of a calendar"
         raise Malformed(path, wanted, value)
     return parsed.astimezone(UTC)
@@ -224,11 +224,3 @@ def time_or_none(value: object) -> datetime | None:
         return time(value)
     except Malformed:
         return None
-
-
-def computable(*moments: datetime | None) -> bool:
-    """Can each be compared with now, and bounds added to it? It has a zone, and is no end of the calendar."""
-    for moment in moments:
-        if moment is not None and (moment.tzinfo is None or not 1970 <= moment.year < 9000):
-            return False
-    return True

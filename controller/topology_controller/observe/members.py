@@ -62,7 +62,7 @@ def _published_endpoints(published: facts.Fact[facts.EtcdEndpoints]) -> tuple[st
     if isinstance(published, facts.Unobserved):
         return facts.Unobserved(WHAT, f"where they are could not be read: {published}")
     # A key may be a node's name (the etcd operator could not list members): for asking, its address is as good.
-    addresses = (fields.address(value) for _, value in published.entries)
+    addresses = (fields.address(value) for _, value in published)
     endpoints = tuple(sorted({client.endpoint_at(address) for address in addresses if address}))
     return endpoints or facts.Unobserved(WHAT, "ConfigMap openshift-etcd/etcd-endpoints has no address to ask at")
 

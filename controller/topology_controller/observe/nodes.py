@@ -171,6 +171,7 @@ def worker(raw: Raw) -> Node:
 def _node(raw: Raw, labels: Raw, *, worker: bool, **more: Any) -> Node:
     ready, pressure = _states(raw)
     taints = _taints(raw)
+    pairs = [f"{key}={value}" for key, value in labels.items()] if worker and taints else []
     return Node(
         name=fields.name(raw),
         worker=worker,
@@ -179,7 +180,7 @@ def _node(raw: Raw, labels: Raw, *, worker: bool, **more: Any) -> Node:
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
         taints=taints,
         pressure=pressure,
-        labels=_labels(labels) if worker and taints else (),
+        labels=tuple(sorted([_shared(pair) for pair in pairs if len(pair) <= _LONGEST_LABEL])),
         **more,
     )
 
@@ -200,11 +201,6 @@ def _master(labels: Raw) -> tuple[bool, bool]:
     """Is a node labelled master as operators select it, with an empty value? Is it labelled so with another value?"""
     label = f"{_ROLE}master"
     return label in labels and not labels[label], bool(labels.get(label))
-
-
-def _labels(labels: Raw) -> tuple[str, ...]:
-    pairs = [f"{key}={value}" for key, value in labels.items()]
-    return tuple(sorted([_shared(pair) for pair in pairs if len(pair) <= _LONGEST_LABEL]))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -37,7 +37,7 @@ class MachineConfigPool:
 
 def machine_config_pool(raw: Raw) -> MachineConfigPool:
     """MachineConfigPool (machineconfiguration.openshift.io/v1)."""
-    true = {type_ for type_, status, *_ in fields.conditions(raw) if status == "True"}
+    true = {item.type for item in fields.conditions(raw) if item.status == "True"}
     return MachineConfigPool(
         name=fields.text(raw, "metadata.name") or "",
         wanted_configuration=fields.text(raw, "spec.configuration.name") or "",
@@ -64,7 +64,7 @@ class ControllerConfig:
 
 def controller_config(raw: Raw) -> ControllerConfig:
     """ControllerConfig machine-config-controller (machineconfiguration.openshift.io/v1)."""
-    failing = next((status for type_, status, *_ in fields.conditions(raw) if type_ == _FAILING), "absent")
+    failing = fields.Conditions(fields.conditions(raw)).status(_FAILING)
     since = fields.condition(raw, _FAILING).get("lastTransitionTime") if failing == "True" else None
     control_plane = fields.text(raw, "spec.infra.status.controlPlaneTopology")
     return ControllerConfig(control_plane, failing, fields.time(since, "lastTransitionTime"))

@@ -32,10 +32,6 @@ _PLATFORMS = {"BareMetal": "baremetal", "Nutanix": "nutanix", "OpenStack": "open
 _HOST = re.compile(r"[-.:0-9A-Za-z]{1,253}\Z")
 
 
-def _conditions(raw: Raw) -> list[facts.Condition]:
-    return [facts.Condition(*entry) for entry in fields.conditions(raw)]
-
-
 def infrastructure(raw: Raw) -> facts.Infrastructure:
     """Infrastructure `cluster` (config.openshift.io/v1)."""
     labels = fields.mapping(raw, "metadata.labels")
@@ -161,7 +157,7 @@ def cluster_operator(raw: Raw) -> facts.ClusterOperator:
 
 def cluster_version(raw: Raw) -> facts.ClusterVersion:
     """ClusterVersion `version` (config.openshift.io/v1)."""
-    kept = [item for item in _conditions(raw) if item.type in {"Progressing", "Upgradeable"}]
+    kept = [item for item in fields.conditions(raw) if item.type in {"Progressing", "Upgradeable"}]
     return facts.ClusterVersion(
         version=fields.text(raw, "status.desired.version"),
         conditions=facts.Conditions(kept),
@@ -172,23 +168,22 @@ def cluster_version(raw: Raw) -> facts.ClusterVersion:
     )
 
 
-def scheduler(raw: Raw) -> facts.Scheduler:
-    """Scheduler `cluster` (config.openshift.io/v1)."""
-    return facts.Scheduler(masters_schedulable=fields.flag(raw, "spec.mastersSchedulable"))
+def scheduler(raw: Raw) -> bool:
+    """Scheduler `cluster` (config.openshift.io/v1): are masters schedulable?"""
+    return fields.flag(raw, "spec.mastersSchedulable")
 
 
 def feature_gates(raw: Raw) -> facts.FeatureGates:
     """FeatureGate `cluster` (config.openshift.io/v1): one entry for each payload version that is in play."""
-    versions = [
+    return tuple(
         (fields.text(entry, "version") or "", any(gate.get("name") == _GATE for gate in fields.items(entry, "enabled")))
         for entry in fields.items(raw, "status.featureGates")
-    ]
-    return facts.FeatureGates(tuple(versions))
+    )
 
 
 def native_controller(raw: Raw) -> facts.NativeController:
     """configs.operator.openshift.io/cluster: the native controller writes its conditions there."""
-    kept = facts.Conditions(item for item in _conditions(raw) if item.type.startswith(_NATIVE_CONDITION))
+    kept = facts.Conditions(item for item in fields.conditions(raw) if item.type.startswith(_NATIVE_CONDITION))
     moving = fields.condition(raw, f"{_NATIVE_CONDITION}Progressing")
     since = fields.time_or_none(moving.get("lastTransitionTime")) if moving.get("status") == "True" else None
     return facts.NativeController(bool(kept), kept, since)
@@ -199,13 +194,13 @@ def installed(raw: Raw) -> facts.Installed:
     return facts.Installed(served.lacking(raw) or None, native=served.serves_native_field(raw))
 
 
-def acceptances(raw: Raw) -> facts.Acceptances:
+def acceptances(raw: Raw) -> tuple[facts.Acceptance, ...]:
     """ConfigMap topology-accepted-checks (v1). An entry that cannot be used spoils no other."""
     data = fields.mapping(raw, "data")
     known = [key for key in sorted(data) if key in _CHECKS]
     # Entries that name no check are reported, but only so many of them are kept.
     unknown = [key for key in sorted(data) if key not in _CHECKS][:16]
-    return facts.Acceptances(tuple(_acceptance(key, data[key]) for key in (*known, *unknown)))
+    return tuple(_acceptance(key, data[key]) for key in (*known, *unknown))
 
 
 def _acceptance(check: str, value: object) -> facts.Acceptance:
@@ -224,8 +219,7 @@ def etcd_endpoints(raw: Raw) -> facts.EtcdEndpoints:
     """ConfigMap openshift-etcd/etcd-endpoints (v1)."""
     data = fields.mapping(raw, "data")
     # A key may hold dots (a node name), so the values are not read by path.
-    entries = sorted((key, value if isinstance(value, str) else "") for key, value in data.items())
-    return facts.EtcdEndpoints(tuple(entries))
+    return tuple(sorted((key, value if isinstance(value, str) else "") for key, value in data.items()))
 
 
 def etcd(raw: Raw) -> facts.Etcd:
@@ -236,9 +230,8 @@ def etcd(raw: Raw) -> facts.Etcd:
     except fields.Malformed as error:
         # The conditions are worth as much as before.
         revisions = fields.malformed(_ETCD, error)
-    members = [entry[:3] for entry in fields.conditions(raw) if entry[0].startswith("EtcdMembers")]
-    kept = facts.Conditions([facts.Condition(*entry) for entry in members])
-    return facts.Etcd(kept, revisions, _unsafe_scaling(raw), _desired_replicas(raw))
+    members = [item._replace(message="") for item in fields.conditions(raw) if item.type.startswith("EtcdMembers")]
+    return facts.Etcd(facts.Conditions(members), revisions, _unsafe_scaling(raw), _desired_replicas(raw))
 
 
 _GO_BOOLEANS = {
@@ -276,17 +269,11 @@ def lease(raw: Raw) -> facts.Lease:
     if seconds is not None and not 0 < seconds < 2**31:
         raise fields.Malformed("spec.leaseDurationSeconds", "a positive number of 31 bits", seconds)
     renewed = fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime")
-    return facts.Lease(fields.text(raw, "spec.holderIdentity") or "", renewed, seconds)
+    holder, namespace = fields.text(raw, "spec.holderIdentity"), fields.text(raw, "metadata.namespace")
+    return facts.Lease(holder or "", renewed, seconds, namespace or "", fields.name(raw))
 
 
-def leader_lease(raw: Raw) -> facts.LeaderLease:
-    """Lease (coordination.k8s.io/v1) of any program."""
-    held = lease(raw)
-    namespace = fields.text(raw, "metadata.namespace") or ""
-    return facts.LeaderLease(namespace, fields.name(raw), held.holder, held.duration_seconds, held.renew_time)
-
-
-def present(raw: Raw) -> facts.Present:
+def present(raw: Raw) -> bool:
     """Any object of which only the existence matters."""
     fields.mapping(raw, "metadata")
-    return facts.Present()
+    return True

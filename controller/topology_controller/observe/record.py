@@ -108,22 +108,10 @@ def record(raw: object) -> TopologyTransition | fields.Unobserved | None:
     if (newer_record := _newer(raw)) is not None:
         return newer_record
     try:
-        transition = TopologyTransition.from_api(_without_newer_checks(raw))
+        return TopologyTransition.from_api(_without_newer_checks(raw))
     except pydantic.ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         return fields.Unobserved(_WHAT, f"status.topologyTransition.{where}")
-    times = (
-        transition.requested_time, transition.phase_transition_time,
-        transition.admitted_time, transition.completed_time,
-        *[check.last_transition_time for check in transition.checks],
-        *[item.evaluated_time for item in transition.available],
-        *[item.accepted_time for item in transition.accepted],
-        *[item.settled_time for item in (transition.baseline.cluster_operators if transition.baseline else ())],
-    )  # fmt: skip
-    # A time without a zone passes the schema; bounds are computed from these, and it could not be compared with now.
-    if not fields.computable(*times):
-        return fields.Unobserved(_WHAT, "status.topologyTransition has a time that cannot be reckoned with")
-    return transition
 
 
 def copy(extension: object) -> RecordCopy | None:
@@ -145,9 +133,9 @@ def copy(extension: object) -> RecordCopy | None:
 
 def _plain(transition: TopologyTransition) -> bool:
     """Are the names in it such as definitions and topologies have? Messages and commands are made from them."""
-    pairs = (pair for pair in (transition.source, transition.target) if pair is not None)
-    topologies = (word for pair in pairs for word in (pair.control_plane, pair.infrastructure))
-    return _NAME.fullmatch(transition.name or "") is not None and all(_WORD.fullmatch(word) for word in topologies)
+    pairs = [pair for pair in (transition.source, transition.target) if pair is not None]
+    topologies = [word for pair in pairs for word in (pair.control_plane, pair.infrastructure)]
+    return _NAME.fullmatch(transition.name or "") is not None and all(map(_WORD.fullmatch, topologies))
 
 
 def _newer(raw: object) -> Newer | None:

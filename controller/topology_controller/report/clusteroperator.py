@@ -23,20 +23,15 @@ from ..decide.state import Cause, Decision
 from ..observe import facts
 
 Raw = dict[str, Any]
-_PROGRESSING = {
-    Phase.IDLE: (ConditionStatus.FALSE, Reason.AS_EXPECTED),
-    Phase.UNSUPPORTED: (ConditionStatus.FALSE, Reason.UNSUPPORTED_TRANSITION),
-    Phase.PENDING: (ConditionStatus.FALSE, Reason.PREFLIGHT_UNMET),
-    Phase.ADMITTING: (ConditionStatus.TRUE, Reason.TRANSITION_ADMITTING),
-    Phase.CONVERGING: (ConditionStatus.TRUE, Reason.TRANSITION_CONVERGING),
-    Phase.COMPLETED: (ConditionStatus.FALSE, Reason.TRANSITION_COMPLETED),
+_REASONS = {
+    Phase.IDLE: (ConditionStatus.FALSE, Reason.AS_EXPECTED, Reason.AS_EXPECTED),
+    Phase.UNSUPPORTED: (ConditionStatus.FALSE, Reason.UNSUPPORTED_TRANSITION, Reason.UNSUPPORTED_TRANSITION),
+    Phase.PENDING: (ConditionStatus.FALSE, Reason.PREFLIGHT_UNMET, Reason.TRANSITION_PENDING),
+    Phase.ADMITTING: (ConditionStatus.TRUE, Reason.TRANSITION_ADMITTING, Reason.TRANSITION_IN_PROGRESS),
+    Phase.CONVERGING: (ConditionStatus.TRUE, Reason.TRANSITION_CONVERGING, Reason.TRANSITION_IN_PROGRESS),
+    Phase.COMPLETED: (ConditionStatus.FALSE, Reason.TRANSITION_COMPLETED, Reason.AS_EXPECTED),
 }
-_UPGRADEABLE = {
-    Phase.UNSUPPORTED: Reason.UNSUPPORTED_TRANSITION,
-    Phase.PENDING: Reason.TRANSITION_PENDING,
-    Phase.ADMITTING: Reason.TRANSITION_IN_PROGRESS,
-    Phase.CONVERGING: Reason.TRANSITION_IN_PROGRESS,
-}
+"""Status and reason of Progressing, and the reason of Upgradeable where there is a block."""
 _STOPPING = frozenset({Reason.API_NOT_INSTALLED, Reason.TOPOLOGY_OVERWRITTEN})
 """Nothing goes on while these last, whatever was under way: but what was keeps blocking upgrades."""
 
@@ -57,7 +52,7 @@ def conditions(decision: Decision) -> tuple[Condition, ...]:
     # Of the reasons of Degraded the transition goes before the configuration. An operator that stands down is well: the
     # controller that is in charge may wait for all others to be.
     trouble = None if disabled else _both(degraded, decision.misconfigured) or decision.misconfigured
-    status, reason = _PROGRESSING[decision.phase]
+    status, reason, of_block = _REASONS[decision.phase]
     progressing = Condition(ConditionType.PROGRESSING, status, reason, decision.sentence)
     message = ""
     if disabled is not None:
@@ -66,7 +61,7 @@ def conditions(decision: Decision) -> tuple[Condition, ...]:
         message = f"Stopped: {degraded.message}"
     if message:
         progressing = Condition(ConditionType.PROGRESSING, false, Reason.AS_EXPECTED, message)
-    blocked = None if block is None or disabled else Cause(_UPGRADEABLE[decision.phase], block)
+    blocked = None if block is None or disabled else Cause(of_block, block)
     return (
         _unless(None, ConditionType.AVAILABLE, true, "The cluster topology operator watches Infrastructure cluster"),
         progressing,

@@ -4,8 +4,8 @@ Events wait in a bounded queue and are sent by a task of their own: an API serve
 change of topology. The name of an event is a hash of what it is about, so an operator that crashed between the change
 and the event sends it after its restart, and one that crashed after it learns that it exists.
 
-What could not be sent keeps waiting. An API server in trouble is tried again soon; one that refuses now and then, the
-events taking turns. When too many wait, the oldest are given up, and what the API calls invalid is.
+What could not be sent keeps waiting, and is tried again with growing pauses; those that are refused take turns. When
+too many wait, the oldest are given up, and what the API calls invalid is.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ _WORD_BYTES = 128
 _WAITING = 64
 _REMEMBERED = 256
 _RECENT = 600.0
-_IN_TROUBLE = 1.0, 30.0
-_REFUSED = 5.0, 60.0
+_PAUSES = 1.0, 60.0  # seconds after an event that was not sent, the shortest and the longest
 _UNSURE = 0.5
 FLUSH = 2.0  # seconds that are left for what waits when the operator ends
 _LATE = 0.05  # seconds in which the last events come: those of a write that the loop has just done
@@ -118,7 +117,7 @@ class EventRecorder:
 
     async def run(self) -> None:
         """Send what waits until cancelled, and then for `FLUSH` seconds at most what still does."""
-        soon, late = queue.Backoff(*_IN_TROUBLE), queue.Backoff(*_REFUSED)
+        pauses = queue.Backoff(*_PAUSES)
         try:
             while True:
                 while not self._waiting:
@@ -130,14 +129,12 @@ class EventRecorder:
                 key = next(iter(self._waiting))
                 error = await self._send(key)
                 if error is None:
-                    soon.reset()
-                    late.reset()
-                elif error.may_pass:
-                    await asyncio.sleep(soon.next(error.retry_after))
-                elif key in self._waiting:
+                    pauses.reset()
+                    continue
+                if not error.may_pass and key in self._waiting:
                     # It may be this one that is refused: the others get their turn.
                     self._waiting[key] = self._waiting.pop(key)
-                    await asyncio.sleep(late.next(error.retry_after))
+                await asyncio.sleep(pauses.next(error.retry_after))
         finally:
             await self._flush()
 

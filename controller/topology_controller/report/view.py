@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from topology_api.types import AvailableTransition, Check, LastTransition, TopologyPair, TopologyTransition
+from topology_api.types import ApiModel, AvailableTransition, TopologyTransition
 from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemReason, Reason, Stage
 
 from ..checks.result import CheckResult
@@ -132,7 +132,8 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
     operands: state.Operands = {"items": [], "said": state.unwatched(leads=leads)}
     if leads and phase is Phase.CONVERGING and disabled is None:
         operands = state.operands(results, definition, about.transitions.matrix)
-    why, advised = record.problem, record.advisories
+    why, advised, last = record.problem, record.advisories, record.last_transition
+    went_without = [item.name for item in last.accepted] if last is not None else []
     runbook = None if why is None else RUNBOOKS.get(why.reason)
     return {
         "version": about.version,
@@ -150,7 +151,7 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
         "stuck": degraded is not None and degraded["reason"] == Reason.TRANSITION_STUCK,
         "paused": own is not None and own.paused,
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
-        "problem": {"reason": why.reason.value, "message": why.message, "since": _stamp(why.since)} if why else None,
+        "problem": _shown(why, state.Problem) if why is not None else None,
         "runbook": f"{about.runbooks.rstrip('/')}/{runbook}.md" if runbook and about.runbooks else None,
         "warning": problems.danger(based),
         "disabled": disabled,
@@ -158,27 +159,26 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
         "conditions": conditions,
         "transition": None if stored is None else _transition(record, phase, definition, about),
         "stage": None if stage is None else stage.value,
-        "checks": [_check(check) for check in checks],
+        "checks": [_shown(each, state.Check, since=_stamp(each.last_transition_time)) for each in checks],
         "progress": {"met": met, "total": len(checks)} if checks else None,
         "operands": operands,
         "nodes": state.nodes(based, results, leads=leads),
         "etcd": state.members(based, stage, leads=leads),
-        "accepted": [
-            {"name": item.name, "message": item.message, "reason": item.reason, "since": _stamp(item.accepted_time)}
-            for item in record.accepted
-        ],
-        "advisories": [{"name": each.name, "message": each.message, "command": each.command} for each in advised],
+        "accepted": [_shown(each, state.Accepted, since=_stamp(each.accepted_time)) for each in record.accepted],
+        "advisories": [_shown(each, state.Advisory) for each in advised],
         "required": [item.name for item in assessment.awaited(advised, open_)],
         "available": [available(item, about) for item in record.available],
-        "lastTransition": _last(record.last_transition),
+        "lastTransition": None if last is None else _shown(last, state.LastTransition, accepted=went_without),
         "timeline": [] if disabled is not None else _timeline(record, stage),
         "disturbed": list(based.disturbed),
     }
 
 
-def _check(check: Check) -> state.Check:
-    since = _stamp(check.last_transition_time)
-    return {"name": check.name, "status": check.status.value, "message": check.message, "since": since}
+def _shown(model: ApiModel, shape: type, **others: Any) -> Any:
+    """What the API has, under the names of the page: times without `Time`, and `others` besides or instead."""
+    dumped = model.model_dump(mode="json", by_alias=True)
+    known = {name.removesuffix("Time"): value for name, value in dumped.items()} | others
+    return {name: known[name] for name in shape.__annotations__}
 
 
 def _conditions(snapshot: Snapshot | None, written: dict[str, Any]) -> list[state.Condition]:
@@ -220,21 +220,18 @@ def _transition(
         # A status that holds nonsense may name the end of time.
         with contextlib.suppress(OverflowError):
             deadline = started + timedelta(minutes=convergence.deadline_minutes)
-    return state.Transition(
-        name=record.name,
+    of_definition = None if deadline is None or started is None else (deadline - started) // timedelta(minutes=1)
+    shown: state.Transition = _shown(
+        record,
+        state.Transition,
         summary=definition.summary if definition is not None else "",
-        source=_pair(record.source) if record.source else None,
-        target=_pair(record.target) if record.target else None,
-        attempt=record.attempt,
-        requested=_time(record.requested_time),
-        admitted=_time(record.admitted_time),
-        completed=_time(record.completed_time),
         deadline=_time(deadline),
-        deadlineMinutes=None if deadline is None or started is None else (deadline - started) // timedelta(minutes=1),
+        deadlineMinutes=of_definition,
         settleSeconds=settle if about.settle_seconds is None else about.settle_seconds,
         # Of one that is Completed, the last transition is itself.
         typical=assessment.typical(definition, None if phase is Phase.COMPLETED else record.last_transition),
     )
+    return shown
 
 
 def _timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Moment]:
@@ -270,38 +267,12 @@ def _timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Mom
     return [{"time": _stamp(time), "what": what, "detail": detail} for time, what, detail in known]
 
 
-def _last(last: LastTransition | None) -> state.LastTransition | None:
-    if last is None:
-        return None
-    return state.LastTransition(
-        name=last.name,
-        source=_pair(last.source) if last.source else None,
-        target=_pair(last.target) if last.target else None,
-        requested=_time(last.requested_time),
-        admitted=_time(last.admitted_time),
-        completed=_time(last.completed_time),
-        accepted=[entry.name for entry in last.accepted],
-    )
-
-
 def available(transition: AvailableTransition, about: About) -> state.Available:
     """A transition that starts here, as the page shows it."""
     definition = about.transitions.named(transition.name)
-    return {
-        "name": transition.name,
-        "summary": definition.summary if definition is not None else "",
-        "target": _pair(transition.target),
-        "available": transition.available,
-        "evaluated": _stamp(transition.evaluated_time),
-        "blockers": [
-            {"name": each.name, "status": each.status.value, "message": each.message} for each in transition.blockers
-        ],
-        "command": records.request(transition.target.control_plane),
-    }
-
-
-def _pair(pair: TopologyPair) -> state.Pair:
-    return {"controlPlane": pair.control_plane, "infrastructure": pair.infrastructure}
+    summary, command = definition.summary if definition else "", records.request(transition.target.control_plane)
+    shown: state.Available = _shown(transition, state.Available, summary=summary, command=command)
+    return shown
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -34,9 +34,7 @@ return {what: (one.id || one.tagName.toLowerCase()) + ": " + said.trim(),
 def pending(**changes: Any) -> facts.Facts:
     """A node is cordoned, and the machine config that the installer left is there, of which an advisory tells."""
     nodes = (worlds.node(0), worlds.node(1), worlds.node(2, cordoned=True))
-    return dataclasses.replace(
-        worlds.healthy(datetime.now(UTC), control_plane_nodes=nodes, dnsmasq=facts.Present()), **changes
-    )
+    return dataclasses.replace(worlds.healthy(datetime.now(UTC), control_plane_nodes=nodes, dnsmasq=True), **changes)
 
 
 async def shown(house: pages.House, browser: browsers.Browser, known: facts.Facts, word: str) -> None:
@@ -49,7 +47,7 @@ async def test_news_changes_the_page_and_leaves_the_reader_alone(house, browser)
     await shown(house, browser, pending(), "Pending")
     await browser.run("window.loaded = 'once'; document.querySelector('#cancel button').focus()")
     await browser.run("document.getElementById('met').open = true")
-    house.pin(pending(scheduler=facts.Scheduler(masters_schedulable=False)), datetime.now(UTC))
+    house.pin(pending(scheduler=False), datetime.now(UTC))
     await browser.says("#checks-open", "ControlPlaneNodes", "MastersSchedulable")
     await browser.says("#announce", "MastersSchedulable is Unmet. 9 of 11 checks met")
     assert await browser.run("return window.loaded") == "once"

@@ -234,7 +234,7 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
         "other_nodes": rarely((), UNREAD | OTHERS),
         "machines": rarely(healthy.machines, UNREAD | st.lists(UNREAD | MACHINE, max_size=2).map(tuple)),
         "hosts": rarely(facts.NOT_READ, UNREAD | st.lists(UNREAD | HOST, max_size=1).map(tuple)),
-        "scheduler": rarely(healthy.scheduler, UNREAD | st.builds(facts.Scheduler, st.booleans())),
+        "scheduler": rarely(healthy.scheduler, UNREAD | st.booleans()),
         "etcd_endpoints": rarely(
             healthy.etcd_endpoints,
             UNREAD
@@ -266,8 +266,8 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
         "controller_config": rarely(
             healthy.controller_config, UNREAD | st.just(FOLLOWED.controller_config) | CONTROLLER_CONFIG
         ),
-        "dnsmasq": rarely(healthy.dnsmasq, UNREAD | st.just(facts.Present())),
-        "lifecycle_agent": rarely(healthy.lifecycle_agent, UNREAD | st.just(facts.Present())),
+        "dnsmasq": rarely(healthy.dnsmasq, UNREAD | st.sampled_from([True])),
+        "lifecycle_agent": rarely(healthy.lifecycle_agent, UNREAD | st.sampled_from([True])),
         "operands": operands(),
         "live": st.booleans(),
         "disturbed": rarely((), st.just(("nodes",))),

@@ -53,8 +53,8 @@ def cluster(**changes: Any) -> facts.Facts:
     return dataclasses.replace(worlds.healthy(), **found)
 
 
-def lease(seconds: int | None, **changes: Any) -> facts.LeaderLease:
-    held = facts.LeaderLease(READER.namespace, "some-lock", "some-5d7f-x2x2x_1", seconds, worlds.NOW)
+def lease(seconds: int | None, **changes: Any) -> facts.Lease:
+    held = facts.Lease("some-5d7f-x2x2x_1", worlds.NOW, seconds, READER.namespace, "some-lock")
     return dataclasses.replace(held, **changes)
 
 
@@ -84,7 +84,7 @@ ONE = facts.Managed("Managed", 1)
         ),
         (
             AdvisoryName.DNSMASQ_CONFIGURATION_LEFT,
-            {"dnsmasq": facts.Present()},
+            {"dnsmasq": True},
             "oc delete machineconfig 50-master-dnsmasq-configuration",
             [{"dnsmasq": worlds.MISSING}],
         ),
@@ -132,8 +132,8 @@ def with_everything() -> facts.Facts:
     """A cluster in which each advisory is true."""
     return cluster(
         ingress_controller=facts.IngressController(1, 1),
-        dnsmasq=facts.Present(),
-        lifecycle_agent=facts.Present(),
+        dnsmasq=True,
+        lifecycle_agent=True,
         own_operator=worlds.own(backends=None),
         native_controller=native_left("PreflightCheckFailed", Upgradeable="False"),
         machines=machine_worlds.three(addresses=(), phase="Failed"),
@@ -337,7 +337,7 @@ def test_it_stays_in_every_phase_until_the_next_one_completes() -> None:
     idle = worlds.decide(worlds.with_infrastructure(worlds.healthy(), desired=None), worlds.term(available=())).record
     assert idle is not None
     known = worlds.recorded(worlds.healthy(), idle.model_copy(update={"last_transition": before}))
-    pending = worlds.decide(dataclasses.replace(known, scheduler=facts.Scheduler(masters_schedulable=False)))
+    pending = worlds.decide(dataclasses.replace(known, scheduler=False))
     unsupported = worlds.decide(worlds.with_infrastructure(known, desired="DualReplica"))
     admitting = worlds.decide(known, worlds.term(next_attempt="mine"))
     live = dataclasses.replace(worlds.recorded(known, admitting.record), live=True)
@@ -356,7 +356,7 @@ def test_it_stays_in_every_phase_until_the_next_one_completes() -> None:
 
 
 def test_what_was_advised_for_a_request_goes_with_it() -> None:
-    known = worlds.healthy(dnsmasq=facts.Present(), scheduler=facts.Scheduler(masters_schedulable=False))
+    known = worlds.healthy(dnsmasq=True, scheduler=False)
     pending = worlds.decide(known).record
     assert pending is not None
     assert [item.name for item in pending.advisories] == ["DnsmasqConfigurationLeft"]

@@ -18,7 +18,7 @@ from . import worlds
 
 
 def ask(check: CheckName, known: facts.Facts) -> tuple[CheckStatus, str]:
-    found = catalog.CHECKS[check](worlds.question(known, check))
+    found = catalog.answer(worlds.question(known, check))
     return found.status, found.message
 
 
@@ -125,9 +125,7 @@ DOWN = "no answer in time"
 
 
 def direct(known: facts.Facts, at_least: int = 3) -> tuple[CheckStatus, str]:
-    found = catalog.CHECKS[CheckName.ETCD_MEMBERS_DIRECT](
-        worlds.question(known, CheckName.ETCD_MEMBERS_DIRECT, atLeast=at_least)
-    )
+    found = catalog.answer(worlds.question(known, CheckName.ETCD_MEMBERS_DIRECT, atLeast=at_least))
     assert found.name is CheckName.ETCD_MEMBERS_DIRECT
     return found.status, found.message
 

@@ -17,7 +17,7 @@ from . import measured_cluster, operand_worlds, worlds
 
 
 def ask(check: CheckName, known: facts.Facts) -> tuple[CheckStatus, str]:
-    found = catalog.CHECKS[check](worlds.question(known, check))
+    found = catalog.answer(worlds.question(known, check))
     return found.status, found.message
 
 

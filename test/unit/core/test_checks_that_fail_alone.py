@@ -75,7 +75,7 @@ def _worker_gone(cluster):
 
 
 def _stranger(cluster):
-    entries = (*cluster.known.etcd_endpoints.entries, ("dead", "192.0.2.99"))
+    entries = (*cluster.known.etcd_endpoints, ("dead", "192.0.2.99"))
     return cluster.but(etcd_endpoints=facts.EtcdEndpoints(entries))
 
 

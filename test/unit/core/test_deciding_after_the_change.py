@@ -269,8 +269,8 @@ def names(record: TopologyTransition | None) -> list[str]:
 
 @pytest.mark.parametrize("live", [False, True])
 def test_what_a_person_has_to_do_is_told_before_the_change(*, live: bool) -> None:
-    known = worlds.healthy(ingress_controller=PINNED, dnsmasq=facts.Present(), live=live)
-    blocked = dataclasses.replace(known, scheduler=facts.Scheduler(masters_schedulable=False))
+    known = worlds.healthy(ingress_controller=PINNED, dnsmasq=True, live=live)
+    blocked = dataclasses.replace(known, scheduler=False)
     for found in (worlds.decide(known), worlds.decide(blocked)):
         assert names(found.record) == [AdvisoryName.ROUTER_REPLICAS_PINNED, AdvisoryName.DNSMASQ_CONFIGURATION_LEFT]
     fixed = worlds.decide(worlds.recorded(worlds.healthy(), worlds.decide(blocked).record))
@@ -314,8 +314,8 @@ def entry(check: str = ROUTER, attempt: str = "mine", reason: str = "one router 
     return facts.Acceptance(check, attempt, reason)
 
 
-def acceptances(*items: facts.Acceptance) -> facts.Acceptances:
-    return facts.Acceptances(items or (entry(),))
+def acceptances(*items: facts.Acceptance) -> tuple[facts.Acceptance, ...]:
+    return items or (entry(),)
 
 
 def stuck(now: datetime = LATER, **changes: Any) -> tuple[TopologyTransition, facts.Facts]:
@@ -429,18 +429,18 @@ def test_what_cannot_be_read_accepts_nothing_and_is_no_trouble(unread: facts.Uno
     assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
 
 
-def read(**data: str) -> facts.Acceptances:
+def read(**data: str) -> tuple[facts.Acceptance, ...]:
     return parse.acceptances({"metadata": {"name": "topology-accepted-checks"}, "data": data})
 
 
 def test_an_entry_says_attempt_and_reason() -> None:
     value = json.dumps({"attempt": "mine", "reason": "one\nrouter  is enough", "more": 1})
-    assert read(RouterReplicas=value).items == (facts.Acceptance("RouterReplicas", "mine", "one router is enough"),)
-    assert read(RouterReplicas='{"attempt":"mine"}').items == (facts.Acceptance("RouterReplicas", "mine"),)
+    assert read(RouterReplicas=value) == (facts.Acceptance("RouterReplicas", "mine", "one router is enough"),)
+    assert read(RouterReplicas='{"attempt":"mine"}') == (facts.Acceptance("RouterReplicas", "mine"),)
     assert read(A=value, RouterReplicas=value, ConsoleReplicas=value) == read(
         ConsoleReplicas=value, RouterReplicas=value, A=value
     ), "in whatever order the server has them"
-    assert parse.acceptances({"metadata": {}}).items == parse.acceptances({"metadata": {}, "data": None}).items == ()
+    assert parse.acceptances({"metadata": {}}) == parse.acceptances({"metadata": {}, "data": None}) == ()
 
 
 @pytest.mark.parametrize(
@@ -451,7 +451,7 @@ def test_an_entry_says_attempt_and_reason() -> None:
 )  # fmt: skip
 def test_one_that_makes_no_sense_says_so_and_spoils_no_other(value: str) -> None:
     found = read(ConsoleReplicas=value, RouterReplicas='{"attempt":"mine"}')
-    assert [one.wrong for one in found.items] == ['its value is not {"attempt": ..., "reason": ...} as JSON', ""]
+    assert [one.wrong for one in found] == ['its value is not {"attempt": ..., "reason": ...} as JSON', ""]
 
 
 def test_each_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -76,7 +76,7 @@ BREAKS: list[tuple[dict[str, Any], CheckName]] = [
     ({"machines": machine_worlds.three(deleting=True)}, CheckName.CONTROL_PLANE_MACHINES),
     ({"machine_config_pools": (worlds.pool(), worlds.pool("x", paused=True))}, CheckName.MACHINE_CONFIG_POOLS_READY),
     ({"other_nodes": (facts.OtherNode("w", master=False, arbiter=False),)}, CheckName.DEDICATED_WORKERS),
-    ({"scheduler": facts.Scheduler(masters_schedulable=False)}, CheckName.MASTERS_SCHEDULABLE),
+    ({"scheduler": False}, CheckName.MASTERS_SCHEDULABLE),
     ({"etcd_endpoints": facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]),))}, CheckName.ETCD_VOTING_MEMBERS),
     ({"etcd": facts.Etcd(facts.Conditions(), unsafe_scaling=False)}, CheckName.ETCD_HEALTHY),
     ({"etcd": dataclasses.replace(worlds.etcd(), unsafe_scaling=True)}, CheckName.ETCD_SCALING_SAFE),
@@ -156,9 +156,9 @@ def test_a_fact_that_stays_unreadable_for_five_minutes_degrades_and_recovers() -
 
 
 def test_unmet_for_long_is_no_trouble_of_ours() -> None:
-    first = worlds.decide(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))).record
+    first = worlds.decide(worlds.healthy(scheduler=False)).record
     at = worlds.NOW + timedelta(days=1)
-    known = dataclasses.replace(worlds.healthy(at), scheduler=facts.Scheduler(masters_schedulable=False))
+    known = dataclasses.replace(worlds.healthy(at), scheduler=False)
     assert worlds.decide(worlds.recorded(known, first), now=at).degraded is None
 
 

@@ -94,7 +94,7 @@ def converging(now: datetime = AFTER, record: TopologyTransition | None = None, 
 
 
 def test_a_request_that_has_been_pending_for_an_hour_is_blocked() -> None:
-    known = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
+    known = worlds.healthy(scheduler=False)
     first = worlds.decide(known)
     assert problem(first) is None
     at = worlds.NOW + timedelta(hours=1)
@@ -174,7 +174,7 @@ def test_the_same_answers_again_are_no_progress() -> None:
         decision = worlds.decide(world, term, now)
         term = leader.decided(term, decision, now)
     # The second answer was new, the third and fourth came and went.
-    assert term.progress.at == now
+    assert term.progressed == now
     at = now + timedelta(minutes=9)
     decision = worlds.decide(converging(at, ingress_controller=facts.IngressController(1, 1)), term, at)
     assert (problem(decision), decision.degraded) == (None, None)
@@ -238,7 +238,7 @@ def test_another_leader_keeps_it(phase: Phase, first: Any) -> None:
     assert problem(watching.look(QUARTER + SECOND, etcd_endpoints=first)) == since
     assert problem(watching.look(QUARTER + 2 * SECOND, etcd_endpoints=TWO)) == since
     watching.begin(QUARTER)
-    unschedulable = facts.Scheduler(masters_schedulable=False)
+    unschedulable = False
     assert problem(watching.look(QUARTER + SECOND, etcd_endpoints=THREE, scheduler=unschedulable)) is None
 
 

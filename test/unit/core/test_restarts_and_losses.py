@@ -208,7 +208,7 @@ def test_no_time_that_something_is_reckoned_from_lies_in_the_future(record: Topo
 def waits(term: state.LeaderState) -> dict[str, datetime | None]:
     """Every moment that a leader counts from."""
     own = {field.name: getattr(term, field.name) for field in dataclasses.fields(term) if "datetime" in field.type}
-    nested = {name: getattr(term, name).at for name in ("writes", "texts", "progress")}
+    nested = {name: getattr(term, name).at for name in ("writes", "texts")}
     return {name: moment for name, moment in (own | nested).items() if name != "steady_since"}
 
 
@@ -217,7 +217,7 @@ def test_all_waits_of_a_leader_go_with_the_clock() -> None:
     by, moment = timedelta(minutes=-5), worlds.NOW - timedelta(seconds=1)
     times: dict[str, Any] = dict.fromkeys(waits(worlds.term()), moment)
     times |= {"writes": state.Writes(moment), "texts": state.Writes(moment)}
-    before = worlds.term(**times | {"progress": state.Progress(at=moment), "clocks": state.Clocks(worlds.NOW, 100.0)})
+    before = worlds.term(**times | {"clocks": state.Clocks(worlds.NOW, 100.0)})
     endpoints = facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:2], worlds.ADDRESSES[:2], strict=True)))
     known = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)), etcd_endpoints=endpoints)
     found = leader.looked(before, known, state.Clocks(worlds.NOW + by, 100.0), watching=True, missed=False)

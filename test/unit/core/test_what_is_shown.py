@@ -531,7 +531,7 @@ def test_a_record_without_a_deadline_is_given_that_of_its_definition(started, de
 
 def test_a_problem_and_the_last_transition_are_shown_as_they_are_recorded():
     late = worlds.NOW + timedelta(hours=1)
-    broken = worlds.healthy(etcd=worlds.BROKEN, scheduler=facts.Scheduler(masters_schedulable=False))
+    broken = worlds.healthy(etcd=worlds.BROKEN, scheduler=False)
     first = page_state.led(broken)
     assert (first["problem"], first["lastTransition"]) == (None, None)
     record = worlds.decide(broken).record

@@ -170,7 +170,7 @@ def healthy(now: datetime = NOW, **changes: Any) -> facts.Facts:
         cluster_operators=cluster_operators(),
         control_plane_nodes=tuple(node(index) for index in range(3)),
         other_nodes=(),
-        scheduler=facts.Scheduler(masters_schedulable=True),
+        scheduler=True,
         etcd_endpoints=facts.EtcdEndpoints(tuple(zip(MEMBERS, ADDRESSES, strict=True))),
         etcd=etcd(),
         etcd_lease=facts.Lease("etcd-operator", now - timedelta(seconds=10), 137),
@@ -213,7 +213,7 @@ def ready_for(definition: model.Definition, now: datetime = NOW) -> facts.Facts:
             node(index, worker=bool(schedulable), observed_topology=source.control_plane) for index in range(3)
         ),
         other_nodes=tuple(facts.OtherNode(one.name, master=False, arbiter=False) for one in workers),
-        scheduler=facts.Scheduler(masters_schedulable=bool(schedulable)),
+        scheduler=bool(schedulable),
         controller_config=controller_config(source.control_plane),
         machine_config_pools=(pool(), pool("worker", machines=count, updated=count, ready=count)),
         workers=workers,

@@ -51,10 +51,9 @@ def said(cell: str) -> tuple[str, str]:
 @pytest.mark.parametrize("phase", Phase)
 def test_a_phase_looks_as_its_conditions_are_made(phase):
     progressing, upgradeable = said(PHASES[phase][0]), said(PHASES[phase][1])
-    status, reason = clusteroperator._PROGRESSING[phase]
+    status, reason, blocked = clusteroperator._REASONS[phase]
     assert progressing == (status.value, reason.value)
-    blocked = clusteroperator._UPGRADEABLE.get(phase)
-    assert upgradeable == (("False", blocked.value) if blocked else ("True", "AsExpected"))
+    assert upgradeable == (str(blocked == "AsExpected"), blocked.value)
 
 
 def test_every_phase_has_a_section():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from topology_controller.kube import errors, reflector, resource
-from topology_controller.observe import catalog, facts, live
+from topology_controller.observe import catalog, facts, fields, live
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +115,7 @@ async def test_a_store_keeps_it_as_malformed_until_it_is_mended(
         seen.append({name: re.sub(r".*malformed: ", "", value) for name, value in values.items()})
 
     store: reflector.Reflector[Any] = reflector.Reflector(
-        await connect(), EVERY.selection, read, look, malformed=live.malformed, timing=quick
+        await connect(), EVERY.selection, read, look, malformed=fields.malformed, timing=quick
     )
     running = asyncio.create_task(store.run())
     await soon(lambda: seen and seen[-1].get("network") == "ill")

@@ -145,7 +145,7 @@ def in_phase(phase: Phase) -> facts.Facts:
         return worlds.moved(worlds.converged(worlds.healthy()), worlds.completed())
     if phase is Phase.ADMITTING:
         return worlds.recorded(worlds.healthy(), worlds.admitting())
-    known = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
+    known = worlds.healthy(scheduler=False)
     if phase is Phase.UNSUPPORTED:
         known = worlds.with_infrastructure(known, desired="DualReplica")
     return worlds.recorded(known, worlds.decide(known, transitions=worlds.TRANSITIONS).record)

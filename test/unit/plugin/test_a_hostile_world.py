@@ -79,8 +79,8 @@ def texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         case pydantic.BaseModel():
             for part in type(value).model_fields:
                 yield from texts(getattr(value, part), part)
-        case Mapping():
-            for key, item in value.items():
+        case Mapping() | facts.Condition():
+            for key, item in (value if isinstance(value, Mapping) else value._asdict()).items():
                 yield from texts(item, str(key))
         case tuple() | list() | set() | frozenset():
             for item in value:
@@ -102,6 +102,8 @@ def spoiled(value: Any, evil: Mapping[str, str]) -> Any:
             return value.model_copy(update={field: spoiled(getattr(value, field), evil) for field in fields})
         case Mapping():
             return {key: spoiled(item, evil) for key, item in value.items()}
+        case facts.Condition():
+            return facts.Condition(*[spoiled(item, evil) for item in value])
         case tuple() | list() | frozenset():
             return type(value)(spoiled(item, evil) for item in value)
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -124,9 +126,9 @@ def _advised() -> tuple[facts.Facts, ...]:
     pinned: dict[str, Any] = {
         "own_operator": worlds.own(backends=None),
         "ingress_controller": facts.IngressController(1, 1),
-        "dnsmasq": facts.Present(),
-        "leader_leases": (facts.LeaderLease("infra", "host-0", "machine-1_0", 270, worlds.NOW),),
-        "lifecycle_agent": facts.Present(),
+        "dnsmasq": True,
+        "leader_leases": (facts.Lease("machine-1_0", worlds.NOW, 270, "infra", "host-0"),),
+        "lifecycle_agent": True,
         "feature_gates": facts.FeatureGates((("4.20.1", False),)),
         "native_controller": facts.NativeController(
             present=True,
@@ -149,9 +151,7 @@ def _advised() -> tuple[facts.Facts, ...]:
         etcd=dataclasses.replace(worlds.etcd(), desired_replicas=1),
     )
     pools = worlds.pool(paused=True), worlds.pool("infra", paused=True)
-    going = machine_worlds.known(
-        *machine_worlds.three(deleting=True), scheduler=facts.Scheduler(masters_schedulable=False)
-    )
+    going = machine_worlds.known(*machine_worlds.three(deleting=True), scheduler=False)
     paused = worlds.moved(dataclasses.replace(worlds.converged(healthy), machine_config_pools=pools), converging)
     native = worlds.with_infrastructure(
         dataclasses.replace(

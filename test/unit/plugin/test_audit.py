@@ -37,9 +37,7 @@ def _machines(
     others = [facts.OtherNode(f"worker-{index}", master=False, arbiter=False) for index in range(workers)]
     others += [facts.OtherNode(f"arbiter-{index}", master=False, arbiter=True) for index in range(arbiters)]
     nodes = [dataclasses.replace(worlds.node(), name=f"node-{one}", worker=schedulable) for one in range(masters)]
-    known = worlds.healthy(
-        control_plane_nodes=tuple(nodes), other_nodes=tuple(others), scheduler=facts.Scheduler(schedulable)
-    )
+    known = worlds.healthy(control_plane_nodes=tuple(nodes), other_nodes=tuple(others), scheduler=schedulable)
     return worlds.with_infrastructure(known, **{**HA, **infrastructure})
 
 

@@ -107,8 +107,8 @@ PINNED = facts.IngressController(1, 1)
         ({"ingress_controller": PINNED}, True),
         ({}, False),
         ({"ingress_controller": facts.IngressController(2, 1)}, False),
-        ({"ingress_controller": PINNED, "scheduler": facts.Scheduler(masters_schedulable=False)}, False),
-        ({"dnsmasq": facts.Present()}, False),
+        ({"ingress_controller": PINNED, "scheduler": False}, False),
+        ({"dnsmasq": True}, False),
     ],
     ids=["pinned", "free", "as implied", "blocked anyway", "an advisory that no check waits for"],
 )
@@ -464,7 +464,7 @@ def test_a_manifest_without_a_request_takes_the_request_back_where_that_is_possi
 # `graph`: every transition, where the cluster is, and what blocks the way on
 
 
-BLOCKED = worlds.with_infrastructure(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False)), desired=None)
+BLOCKED = worlds.with_infrastructure(worlds.healthy(scheduler=False), desired=None)
 
 
 def _edges(known: facts.Facts) -> tuple[Edge, ...]:

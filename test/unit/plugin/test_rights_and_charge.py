@@ -178,7 +178,7 @@ COMMAND = """oc patch infrastructure cluster --type merge -p '{"spec":{"controlP
 def guest(infrastructure: str = "HighlyAvailable", *, routers: int = 2, registries: int = 2) -> facts.Facts:
     nodes = tuple(facts.OtherNode(f"worker-{index}", master=False, arbiter=False) for index in range(2))
     known = worlds.healthy(
-        control_plane_nodes=(), other_nodes=nodes, scheduler=facts.Scheduler(masters_schedulable=False),
+        control_plane_nodes=(), other_nodes=nodes, scheduler=False,
         ingress_controller=facts.IngressController(routers, 1),
     )  # fmt: skip
     known = worlds.with_infrastructure(known, control_plane="External", infrastructure=infrastructure, desired=None)

@@ -48,7 +48,7 @@ POLICY = (
     "infrastructures.config.openshift.io \"cluster\" is forbidden: ValidatingAdmissionPolicy 'topology' with binding "
     "'topology' denied request: ask the platform team"
 )
-UNMET = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=facts.Scheduler(masters_schedulable=False))
+UNMET = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=False)
 UNKNOWN = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=worlds.BROKEN)
 PAUSED = dataclasses.replace(replies.WITHOUT_REQUEST, own_operator=worlds.own(paused=True))
 UNREAD = dataclasses.replace(replies.WITHOUT_REQUEST, own_operator=worlds.BROKEN)

@@ -80,7 +80,7 @@ def test_idle_says_what_the_last_transition_was_and_what_can_be_requested() -> N
 
 def recorded_at(seconds: int, **changes: Any) -> facts.Facts:
     """An idle cluster whose operator evaluated what can be requested that long ago, and found the scheduler wrong."""
-    blocked = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=facts.Scheduler(masters_schedulable=False))
+    blocked = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=False)
     then = worlds.NOW - timedelta(seconds=seconds)
     items = admission.available(blocked, worlds.TRANSITIONS, then) or ()
     return worlds.recorded(

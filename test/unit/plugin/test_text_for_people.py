@@ -27,7 +27,7 @@ from . import replies
 
 OC, KUBECTL = naming.Caller(), naming.Caller("kubectl topology", "kubectl")
 PATCH = """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""
-BLOCKED = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
+BLOCKED = worlds.healthy(scheduler=False)
 
 
 def test_colour_only_repeats_what_a_word_says() -> None:
