@@ -59,11 +59,10 @@ class Client(transport.Transport):
     """A connection to one API server; use it with `async with`, which raises ConfigError for unusable certificates.
 
     `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `observer` is called once per
-    attempt with (verb, plural, HTTP status or "error", seconds until the headers came). `extra_headers` (name, value)
-    go with every request; without any, those of the user in whose name the kubeconfig acts. Methods raise `errors`.
+    attempt with (verb, plural, HTTP status or "error", seconds until the headers came). Methods raise `errors`.
     """
 
-    def __init__(  # noqa: PLR0913 - where to, who asks, and how
+    def __init__(
         self,
         configuration: Configuration,
         *,
@@ -71,22 +70,14 @@ class Client(transport.Transport):
         field_manager: str,
         request_timeout: float = REQUEST_TIMEOUT,
         observer: transport.Observer | None = None,
-        extra_headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self.request_timeout = request_timeout
-        acting = credentials.extras(configuration).acting
-        extra = extra_headers or (acting.headers if acting is not None else ())
-        super().__init__(configuration, user_agent, observer, extra)
-        self._field_manager = field_manager
-
-    @property
-    def has_proxy(self) -> bool:
-        """Whether the server is asked through a proxy."""
-        return bool(self.proxy)
+        super().__init__(configuration, user_agent, observer)
+        self.request_timeout, self._field_manager = request_timeout, field_manager
 
     def anonymous_tls(self) -> ssl.SSLContext:
-        """Return a TLS context that trusts what this client trusts, and shows no certificate; for errors see `tls`."""
-        return credentials.tls(self._configuration, anonymous=True)
+        """Return a TLS context that trusts what this client trusts, and shows no certificate. Raises OSError."""
+        held = credentials.certificates(self._configuration)
+        return credentials.tls(self._configuration, {name: held[name] for name in ("ssl_ca_cert",) if name in held})
 
     async def get(self, resource: resources.Resource, name: str, **options: Unpack[Options]) -> Raw:
         """Read one object, from etcd whatever API server answers."""

@@ -16,7 +16,6 @@ import asyncio
 import contextlib
 import logging
 import math
-import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -152,7 +151,6 @@ class Elector:
         *,
         pod: str = "",
         utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
-        uniform: Callable[[float, float], float] = random.uniform,
         on_restored: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.leading = asyncio.Event()
@@ -165,7 +163,7 @@ class Elector:
         self.timing = self._adopted = timing
         # Whether the lease is to be renewed before its time, and whether that was tried since it was asked for.
         self._due, self._tried = asyncio.Event(), asyncio.Event()
-        self._utcnow, self._uniform = utcnow, uniform
+        self._utcnow = utcnow
         self._on_restored = on_restored
         self._seen = Sight()
         # What we last wrote as the time of a renewal, and whether a write has begun that was not answered.
@@ -204,7 +202,7 @@ class Elector:
             self.leading.clear()
 
     async def _acquire(self) -> None:
-        backoff = queue.Backoff(1.0, min(self.timing.retry_period, _LONGEST_PAUSE), self._uniform)
+        backoff = queue.Backoff(1.0, min(self.timing.retry_period, _LONGEST_PAUSE))
         logged = waited_for = ""
         while True:
             try:
@@ -223,7 +221,7 @@ class Elector:
                 about = {"object": self._described, "holder": waited_for}
                 _LOG.info("%(object)s is held by %(holder)s: waiting until it is free", about)
             backoff.reset()
-            pause = self._adopted.retry_period * self._uniform(1.0, _JITTER)
+            pause = self._adopted.retry_period * queue.uniform(1.0, _JITTER)
             # Not to miss the moment when the holder's time is up.
             await asyncio.sleep(max(0.05, min(pause, self._free_in() + 0.05)))
 
@@ -234,8 +232,8 @@ class Elector:
         return 0.0 if ours else self._seen.free_in(self._now(), math.ceil(self._adopted.duration))
 
     async def _hold(self) -> None:
-        backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
-        pause = self.timing.retry_period * self._uniform(0.9, 1.0)
+        backoff = queue.Backoff(1.0, self.timing.retry_period)
+        pause = self.timing.retry_period * queue.uniform(0.9, 1.0)
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(pause, self._held_until - self._now()))):
@@ -252,7 +250,7 @@ class Elector:
                 pause = min(backoff.next(error.retry_after), max(1.0, self.time_left() / 3))
             else:
                 backoff.reset()
-                pause = self.timing.retry_period * self._uniform(0.9, 1.0)
+                pause = self.timing.retry_period * queue.uniform(0.9, 1.0)
             if not self._due.is_set():
                 self._tried.set()
 

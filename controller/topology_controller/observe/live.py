@@ -60,8 +60,6 @@ class Evidence:
 
 def unobserved(what: str, error: errors.KubeError) -> facts.Unobserved:
     """The fact of a read that failed, in words that stay the same while the trouble does."""
-    if isinstance(error, errors.NestedTooDeeply):
-        return malformed(what, error)
     reason = " ".join(part for part in (str(error.status or ""), error.reason) if part)
     return facts.Unobserved(what, _REASONS.get(type(error), reason), _KINDS.get(type(error), facts.Kind.UNANSWERED))
 
@@ -71,15 +69,10 @@ def missing(source: catalog.Source) -> facts.Unobserved:
     return facts.Unobserved(source.what, _REASONS[errors.NotFound], kind=facts.Kind.MISSING)
 
 
-def malformed(what: str, error: Exception) -> facts.Unobserved:
-    """The fact of an answer that is not what its API promises."""
-    return fields.malformed(what, error.message if isinstance(error, errors.KubeError) else error)
-
-
 def malformed_object(source: catalog.Source, name: str, error: Exception) -> facts.Unobserved:
     """The fact of one object of a source, whose name may have the namespace in front."""
     selection = source.selection
-    return malformed(selection.resource.describe(name.rpartition("/")[2], selection.namespace), error)
+    return fields.malformed(selection.resource.describe(name.rpartition("/")[2], selection.namespace), error)
 
 
 def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
