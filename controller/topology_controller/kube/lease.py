@@ -159,8 +159,7 @@ class Elector:
         self._name = name
         self._described = LEASES.describe(name, namespace)
         self._identity, self._pod = identity, pod
-        # The figures in force, those of the last write that succeeded, and those of the next one.
-        self.timing = self._adopted = timing
+        self.timing = timing
         # Whether the lease is to be renewed before its time, and whether that was tried since it was asked for.
         self._due, self._tried = asyncio.Event(), asyncio.Event()
         self._utcnow = utcnow
@@ -171,9 +170,9 @@ class Elector:
         self._held_until = float("-inf")
 
     def adopt(self, timing: LeaseTiming) -> None:
-        """Renew with other figures, at once where they differ. Those in force stay until that has succeeded."""
-        if timing != self._adopted:
-            self._adopted = timing
+        """Renew with other figures, at once where they differ: until then it is ours for as long as before."""
+        if timing != self.timing:
+            self.timing = timing
             self._due.set()
 
     async def renew_now(self) -> None:
@@ -221,7 +220,7 @@ class Elector:
                 about = {"object": self._described, "holder": waited_for}
                 _LOG.info("%(object)s is held by %(holder)s: waiting until it is free", about)
             backoff.reset()
-            pause = self._adopted.retry_period * queue.uniform(1.0, _JITTER)
+            pause = self.timing.retry_period * queue.uniform(1.0, _JITTER)
             # Not to miss the moment when the holder's time is up.
             await asyncio.sleep(max(0.05, min(pause, self._free_in() + 0.05)))
 
@@ -229,7 +228,7 @@ class Elector:
         """Return in how many seconds what we saw may be taken; 0: now."""
         holder = self._seen.holder
         ours = holder == self._identity or bool(self._pod and holder.rpartition("_")[0] == self._pod)
-        return 0.0 if ours else self._seen.free_in(self._now(), math.ceil(self._adopted.duration))
+        return 0.0 if ours else self._seen.free_in(self._now(), math.ceil(self.timing.duration))
 
     async def _hold(self) -> None:
         backoff = queue.Backoff(1.0, self.timing.retry_period)
@@ -291,14 +290,13 @@ class Elector:
 
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
-        began, timing = self._now(), self._adopted
+        began, timing = self._now(), self.timing
         # The API knows whole seconds only.
         raw = await self._write(self._identity, math.ceil(timing.duration), self._budget())
         self._renewed = ""
         self._see(raw)
         self._renewed = self._seen.renewed
         self._unsure = False
-        self.timing = timing
         self._held_until = began + timing.renew_deadline
 
     async def _write(self, holder: str, duration: int, seconds: float) -> Raw:
