@@ -356,10 +356,5 @@ async def _endless(work: Coroutine[None, None, object], name: str) -> None:
 
 
 def _stop(stop: asyncio.Event) -> None:
-    if stop.is_set():
-        _LOG.warning("asked twice to stop: leaving at once")
-        # What is queued is written first, if it can be.
-        logging.shutdown()
-        os._exit(1)
     _LOG.info("asked to stop")
     stop.set()

@@ -38,19 +38,7 @@ async def test_asked_to_stop_it_gives_back_the_lease_and_ends_with_0(
     assert operator.words().splitlines()[-1].endswith("is released")
 
 
-async def test_asked_twice_it_leaves_at_once(world: World) -> None:
-    operator = await world.idle_operator()
-    # Nothing is answered any more, so giving back the lease takes as long as a request may.
-    world.server.fault("silent")
-    operator.send(signal.SIGTERM)
-    await operator.said("asked to stop")
-    assert operator.alive
-    operator.send(signal.SIGTERM)
-    assert await operator.ended(seconds=2.0) == FAILED
-    assert "asked twice to stop: leaving at once" in operator.words()
-
-
-async def test_asked_once_with_a_silent_server_it_still_ends_in_time(world: World) -> None:
+async def test_with_a_silent_server_it_still_ends_in_time(world: World) -> None:
     operator = await world.idle_operator()
     world.server.fault("silent")
     assert await operator.stop(seconds=10.0) == OK

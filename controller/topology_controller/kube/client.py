@@ -175,17 +175,13 @@ class Client(transport.Transport):
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.request_timeout if timeout is None else timeout)
         backoff = queue.Backoff(first=0.5, cap=5.0)
+        passing = (errors.Throttled, errors.Unclear) if request.verb in errors.READS else (errors.Throttled,)
 
         async def attempt() -> Raw:
             left = min(self.request_timeout, deadline - loop.time())
             if left <= 0:
                 raise request.error(errors.TimedOut, 0, "TimedOut", "no time was left to ask", sent=False)
             return await self.ask(request, left)
-
-        def may_help(error: BaseException) -> bool:
-            if not retry or not isinstance(error, errors.KubeError):
-                return False
-            return error.may_pass if request.verb in errors.READS else isinstance(error, errors.Throttled)
 
         def pause(state: tenacity.RetryCallState) -> float:
             error = state.outcome.exception() if state.outcome else None
@@ -195,7 +191,7 @@ class Client(transport.Transport):
             return backoff.next(error.retry_after if isinstance(error, errors.KubeError) else None)
 
         return await tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(may_help),
+            retry=tenacity.retry_if_exception_type(passing if retry else ()),
             wait=pause,
             # Better an error now than an answer after the caller's budget.
             stop=lambda state: loop.time() + state.upcoming_sleep >= deadline,

@@ -78,16 +78,18 @@ class KubeError(Exception):
         return f"{text}: {self.message}" if self.message else text
 
 
-class _Unclear(KubeError):
+class Unclear(KubeError):
+    """No answer that can be used: waiting can help, and a write may have happened."""
+
     may_pass = True
     _may_have_happened = True
 
 
-class Unreachable(_Unclear):
+class Unreachable(Unclear):
     """No connection, or it was lost before the answer was complete."""
 
 
-class TimedOut(_Unclear):
+class TimedOut(Unclear):
     """No complete answer in time."""
 
 
@@ -125,11 +127,11 @@ class Throttled(KubeError):
     may_pass = True
 
 
-class ServerError(_Unclear):
+class ServerError(Unclear):
     """5xx."""
 
 
-class Malformed(_Unclear):
+class Malformed(Unclear):
     """An answer that is not the API's: HTML, cut JSON, another kind, a redirect. Often a proxy's; then it passes."""
 
 

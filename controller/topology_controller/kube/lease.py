@@ -165,7 +165,7 @@ class Elector:
         self._utcnow = utcnow
         self._on_restored = on_restored
         self._seen = Sight()
-        # What we last wrote as the time of a renewal, and whether a write has begun that was not answered.
+        # What we last wrote as the time of a renewal, and whether one was begun that has not succeeded.
         self._renewed, self._unsure = "", False
         self._held_until = float("-inf")
 
@@ -317,37 +317,27 @@ class Elector:
         self._unsure = True
         # Where our clock was set back and the answer is lost, this is what a lease shows that was not put back.
         self._renewed = min(self._renewed, now)
-        try:
-            if self._seen.spec is None:
-                return await self._client.create(LEASES, body, namespace=self._namespace, timeout=seconds)
-            metadata["resourceVersion"] = self._seen.version
-            return await self._client.replace(LEASES, self._name, body, namespace=self._namespace, timeout=seconds)
-        except errors.KubeError as error:
-            self._unsure = error.outcome_unknown
-            raise
+        if self._seen.spec is None:
+            return await self._client.create(LEASES, body, namespace=self._namespace, timeout=seconds)
+        metadata["resourceVersion"] = self._seen.version
+        return await self._client.replace(LEASES, self._name, body, namespace=self._namespace, timeout=seconds)
 
     async def _release(self) -> None:
         """Write a lease without a holder, as client-go does. Bounded; a failure costs the next holder some waiting."""
         try:
             async with asyncio.timeout(_RELEASE):
-                while True:
-                    # A write of ours may have been cut off: whether it happened decides which version is released.
-                    if self._unsure or self._seen.spec is None:
-                        await self._look()
-                    if self._seen.spec is None or self._seen.holder != self._identity:
-                        break
+                # A write of ours may have been cut off: whether it happened decides which version is released.
+                await self._look()
+                while self._seen.spec is not None and self._seen.holder == self._identity:
                     try:
                         await self._write("", 1, _RELEASE)
+                        self._seen.holder = ""
+                        _LOG.info("%(object)s is released", {"object": self._described})
                     except errors.Conflict:
-                        self._unsure = True
-                        continue
-                    self._seen.holder = ""
-                    break
+                        await self._look()
         except (errors.KubeError, TimeoutError) as error:
             about = {"object": self._described, "error": error or "no answer in time"}
             _LOG.warning("%(object)s was not released, others wait until it runs out: %(error)s", about)
-        else:
-            _LOG.info("%(object)s is released", {"object": self._described})
 
     def _budget(self) -> float:
         """Return the seconds for one request: the request timeout or a renewal period, and never past the deadline."""

@@ -275,19 +275,15 @@ class Reflector(Generic[T]):
         """End a trouble when the watch is still open in a while; after a silent peer, only an event does."""
         if self.error is None:
             return
-        self._stop_settling()
         if isinstance(self.error, errors.TimedOut) and self.error.verb == "watch":
             return
         self._settling = asyncio.get_running_loop().call_later(self._timing.settle, self._settled)
 
     def _settled(self) -> None:
-        if self.error is None:
-            return
-        self._stop_settling()
-        self.error = None
-        self._on_change()
+        if self.error is not None:
+            self.error = None
+            self._on_change()
 
     def _stop_settling(self) -> None:
         if self._settling is not None:
             self._settling.cancel()
-            self._settling = None
