@@ -96,7 +96,7 @@ class Client(transport.Transport):
 
         Pages after one of which `enough` is true are left out. `timeout` is for all, six request timeouts by default.
         """
-        clock, query = asyncio.get_running_loop().time, (("limit", str(selection.page)), *_selectors(selection))
+        clock, query = asyncio.get_running_loop().time, (("limit", str(selection.page)),)
         deadline = clock() + (6 * self.request_timeout if timeout is None else timeout)
         begun_again, token = False, ""
         items: list[T] = []
@@ -148,7 +148,7 @@ class Client(transport.Transport):
         """
         asked = (("watch", "true"), ("resourceVersion", resource_version), ("allowWatchBookmarks", "true"))
         ends = ("timeoutSeconds", str(max(1, round(timeout_seconds))))
-        request = _request("watch", selection, "", (*asked, ends, *_selectors(selection)))
+        request = _request("watch", selection, "", (*asked, ends))
         # The server ends a watch at timeoutSeconds; one that goes on long after is not to be trusted.
         longest = max(1.0, timeout_seconds) + read_timeout
         return self.stream(request, start=self.request_timeout, silence=read_timeout, longest=longest)
@@ -222,10 +222,7 @@ def _request(
     resource, whole = selection.resource, selection.resource.kind + ending
     kinds = (errors.PARTIAL + ending, whole) if selection.metadata_only else (whole,)
     path = resource.path(selection.namespace)
-    return errors.Request(verb, resource, selection.namespace, selection.name, kinds, path, query)
-
-
-def _selectors(selection: resources.Selection) -> tuple[tuple[str, str], ...]:
     fields = None if selection.name is None else f"metadata.name={selection.name}"
     pairs = (("labelSelector", selection.label_selector), ("fieldSelector", fields))
-    return tuple((name, value) for name, value in pairs if value)
+    query = (*query, *((name, value) for name, value in pairs if value))
+    return errors.Request(verb, resource, selection.namespace, selection.name, kinds, path, query)

@@ -252,34 +252,31 @@ class Server:
 
     async def run(self) -> None:
         """Accept until cancelled; handshakes that are not done by then are cut."""
-        async with asyncio.TaskGroup() as group:
-            await self._accept(group)
-
-    async def _accept(self, group: asyncio.TaskGroup) -> None:
         loop, exhausted = asyncio.get_running_loop(), False
-        for number in itertools.count(1):
-            if number % 64 == 0:
-                # A flood leaves time for everything else.
-                await asyncio.sleep(0)
-            try:
-                accepted, (source, *_) = await loop.sock_accept(self._socket)
-            except ConnectionAbortedError:
-                continue
-            except OSError as error:
-                # Out of files or memory: the socket stays readable, and trying at once would take the whole loop.
-                if not exhausted:
-                    _LOG.warning("cannot accept connections: %s", error.strerror or error)
-                exhausted = True
-                await asyncio.sleep(_PAUSE)
-                continue
-            exhausted = False
-            theirs = sum(other == source for other in self._open.values())
-            if theirs < self._limits.share and len(self._open) < self._limits.connections:
-                connection = group.create_task(self._connect(accepted), name="connection")
-                self._open[connection] = source
-                connection.add_done_callback(self._open.pop)
-            else:
-                accepted.close()
+        async with asyncio.TaskGroup() as group:
+            for number in itertools.count(1):
+                if number % 64 == 0:
+                    # A flood leaves time for everything else.
+                    await asyncio.sleep(0)
+                try:
+                    accepted, (source, *_) = await loop.sock_accept(self._socket)
+                except ConnectionAbortedError:
+                    continue
+                except OSError as error:
+                    # Out of files or memory: the socket stays readable, and trying at once would take the whole loop.
+                    if not exhausted:
+                        _LOG.warning("cannot accept connections: %s", error.strerror or error)
+                    exhausted = True
+                    await asyncio.sleep(_PAUSE)
+                    continue
+                exhausted = False
+                theirs = sum(other == source for other in self._open.values())
+                if theirs < self._limits.share and len(self._open) < self._limits.connections:
+                    connection = group.create_task(self._connect(accepted), name="connection")
+                    self._open[connection] = source
+                    connection.add_done_callback(self._open.pop)
+                else:
+                    accepted.close()
 
     async def _connect(self, accepted: socket.socket) -> None:
         """Hand a client over to aiohttp after its handshake, and wait until it has left."""

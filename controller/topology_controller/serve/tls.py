@@ -129,16 +129,33 @@ def make(pair: tuple[bytes, ...], client_ca: str, profile: Profile) -> ssl.SSLCo
     return context
 
 
-class Contexts:
-    """`current` is the newest context that could be made. Raises OSError without a usable pair at first."""
+class ServingTLS:
+    """`current` is the newest context that could be made; certificate folder, client CA and profile are followed.
 
-    def __init__(self, folder: pathlib.Path) -> None:
-        self._folder = folder
+    The folder is read every `period` seconds. Raises OSError without a usable pair at first.
+    """
+
+    def __init__(
+        self,
+        client: clients.Client,
+        folder: pathlib.Path,
+        *,
+        period: float = PERIOD,
+        timing: watch.Timing | None = None,
+    ) -> None:
+        self._folder, self._period = folder, period
         self._pair = mounted.read(folder, CERTIFICATE, KEY)
         self._ca = ""
         self._wanted = (self._pair, "", MODERN)
         self._problems: dict[str, str] = {}
         self.current = make(self._pair, "", MODERN)
+        self._api_server: reflector.Reflector[Profile] = reflector.Reflector(
+            client, API_SERVER, wanted, self._changed, malformed=lambda *_: MODERN, timing=timing
+        )
+        self._client_ca: reflector.Reflector[str] = reflector.Reflector(
+            client, CLIENT_CA, _bundle, self._changed, malformed=lambda *_: "", timing=timing
+        )
+        self._watched = dict[str, reflector.Reflector[Any]](apiserver=self._api_server, client_ca=self._client_ca)
 
     def renew(self, client_ca: str, profile: Profile) -> bool:
         """Read the folder again; return whether a new context was made. `client_ca` is in PEM, "" for none."""
@@ -182,28 +199,6 @@ class Contexts:
             _LOG.warning("%s", problem)
         elif over and before and not problem:
             _LOG.info("%s", over)
-
-
-class ServingTLS(Contexts):
-    """Follows certificate folder (every `period` seconds), client CA and profile. Raises OSError at first."""
-
-    def __init__(
-        self,
-        client: clients.Client,
-        folder: pathlib.Path,
-        *,
-        period: float = PERIOD,
-        timing: watch.Timing | None = None,
-    ) -> None:
-        super().__init__(folder)
-        self._period = period
-        self._api_server: reflector.Reflector[Profile] = reflector.Reflector(
-            client, API_SERVER, wanted, self._changed, malformed=lambda *_: MODERN, timing=timing
-        )
-        self._client_ca: reflector.Reflector[str] = reflector.Reflector(
-            client, CLIENT_CA, _bundle, self._changed, malformed=lambda *_: "", timing=timing
-        )
-        self._watched = dict[str, reflector.Reflector[Any]](apiserver=self._api_server, client_ca=self._client_ca)
 
     @property
     def profile(self) -> Profile:
