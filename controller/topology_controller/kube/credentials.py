@@ -200,7 +200,7 @@ class ExecPlugin:
         if self._monotonic() < self._ask_again or not (self._refused or expired):
             return
         self._ask_again = float("inf")  # meanwhile other requests go on with what there is
-        # A login may take longer than the request that needs it, and then nobody takes its error.
+        # A login may take longer than the request that needs it, and then its error is not raised.
         self.running = asyncio.create_task(self.refresh(configuration))
         self.running.add_done_callback(lambda task: task.cancelled() or task.exception())
         await asyncio.shield(self.running)

@@ -316,22 +316,19 @@ class Server:
             headers = {name: value for name, value in error.headers.items() if name == "Allow"}
             return web.Response(status=error.status, text=f"{error.reason}\n".lower(), headers=headers)
         except TimeoutError:
-            if _BEGUN not in request:
-                return web.Response(status=503, text=f"this took longer than {self._limits.request:.0f} s\n")
-            if not streaming and request.transport is not None:
+            failure = web.Response(status=503, text=f"this took longer than {self._limits.request:.0f} s\n")
+            if _BEGUN in request and not streaming and request.transport is not None:
                 request.transport.abort()
         except ConnectionError:
             # The client has left, or was cut.
-            if _BEGUN not in request:
-                return web.Response(status=503, text="the connection was lost\n")
+            failure = web.Response(status=503, text="the connection was lost\n")
         except Exception as error:  # noqa: BLE001 - a bug in one page; the others go on being served
             fields = {"method": request.method, "path": request.path[:200]}
             _LOG.error("%(method)s %(path)s failed", fields, exc_info=error)
-            if _BEGUN not in request:
-                return web.Response(status=500, text="something went wrong here; the log of the operator says what\n")
+            failure = web.Response(status=500, text="something went wrong here; the log of the operator says what\n")
         finally:
             connection.turn(busy=False)
-        return request[_BEGUN]
+        return request.get(_BEGUN, failure)
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
         # HTTP/0.9 has no head, and HTTP/1.0 no chunks: a proxy would see the end elsewhere (RFC 9112, 6.1).
