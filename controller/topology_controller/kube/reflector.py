@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 T = TypeVar("T")
 
-_TOMBSTONES = 256
-
 
 class Reflector(Generic[T]):
     """A store of objects as `reduce` makes them: values that can be compared. Run `run()` as a task.
@@ -59,7 +57,6 @@ class Reflector(Generic[T]):
         # When (loop time) answers to our own writes came that the watch has not confirmed.
         self._own: dict[watch.Key, float] = {}
         self._newest = ""  # the newest version that this store has given
-        self._deleted: dict[watch.Key, str] = {}
         # The version that the watch has come to; that of a live list which is ahead of it, while it is.
         self._version = ""
         self._ahead = ""
@@ -123,7 +120,7 @@ class Reflector(Generic[T]):
             if entry.value != known.value:
                 self._put(entry)
             return
-        newer = self._deleted.get(entry.key, "") if known is None else known.version
+        newer = self._ahead or self._version if known is None else known.version
         if steps != self.steps or not resources.is_older(entry.version, newer):
             self.learn(entry)
             return
@@ -199,9 +196,10 @@ class Reflector(Generic[T]):
         return True
 
     def _outlives(self, entry: watch.Entry[T]) -> bool:
-        """Events come in order; only what did not come by the watch can be overtaken by a deletion."""
-        gone = self._deleted.get(entry.key)
-        return gone is None or resources.is_older(gone, entry.version)
+        """Whether it is no state of an object that is gone by now, as the watch, which has come further, shows."""
+        reached = self._ahead or self._version
+        past = entry.version == reached or resources.is_older(entry.version, reached)
+        return entry.key in self._entries or not past
 
     def _is_newer(self, entry: watch.Entry[T]) -> bool:
         known = self._entries.get(entry.key)
@@ -210,16 +208,12 @@ class Reflector(Generic[T]):
     def _put(self, entry: watch.Entry[T]) -> None:
         known = self._entries.get(entry.key)
         self.steps += 1
-        self._deleted.pop(entry.key, None)
         self._entries[entry.key] = entry
         if known is None or known.value != entry.value:
             self._on_change()
 
     def _remove(self, entry: watch.Entry[T]) -> None:
         self.steps += 1
-        self._deleted[entry.key] = entry.version
-        if len(self._deleted) > _TOMBSTONES:
-            del self._deleted[next(iter(self._deleted))]
         if self._entries.pop(entry.key, None) is not None:
             self._on_change()
 
@@ -244,7 +238,6 @@ class Reflector(Generic[T]):
     def _replace(self, fresh: dict[watch.Key, watch.Entry[T]], *, first: bool = False) -> None:
         before, self._entries = self._entries, fresh
         self.steps += 1
-        self._deleted.clear()
         values = ({key: entry.value for key, entry in entries.items()} for entries in (before, fresh))
         if first or next(values) != next(values):
             self._on_change()
