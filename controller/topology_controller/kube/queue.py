@@ -8,7 +8,6 @@ and what a failure costs (`failed`) do not disturb each other.
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -58,7 +57,8 @@ class WorkQueue:
         self._loop = asyncio.get_running_loop()
         self._waiting_since: float | None = None
         self._ready = asyncio.Event()
-        self._look_at = self._retry_at = math.inf
+        self._look_at: float | None = None
+        self._retry_at: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self) -> None:
@@ -73,12 +73,13 @@ class WorkQueue:
 
     def add_after(self, seconds: float) -> None:
         """Ask for a look in so many seconds, unless one is asked for earlier."""
-        self._look_at = min(self._look_at, self._loop.time() + max(0.0, seconds))
+        at = self._loop.time() + max(0.0, seconds)
+        self._look_at = at if self._look_at is None else min(at, self._look_at)
         self._schedule()
 
     def look_again(self, seconds: float | None) -> None:
         """Ask for a look in so many seconds instead of what was asked for before; None takes it back."""
-        self._look_at = math.inf if seconds is None else self._loop.time() + max(0.0, seconds)
+        self._look_at = None if seconds is None else self._loop.time() + max(0.0, seconds)
         self._schedule()
 
     async def get(self) -> None:
@@ -98,7 +99,7 @@ class WorkQueue:
         self.working_since = None
         if ok:
             self._backoff.reset()
-            self._retry_at = math.inf
+            self._retry_at = None
             self._schedule()
         if self._waiting_since is not None:
             self._ready.set()
@@ -115,11 +116,13 @@ class WorkQueue:
     def _schedule(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        at = min(self._look_at, self._retry_at)
-        self._timer = None if at == math.inf else self._loop.call_at(at, self._due, at)
+            self._timer = None
+        times = [at for at in (self._look_at, self._retry_at) if at is not None]
+        if times:
+            self._timer = self._loop.call_at(min(times), self._due, min(times))
 
     def _due(self, at: float) -> None:
-        self._look_at = math.inf if self._look_at == at else self._look_at
-        self._retry_at = math.inf if self._retry_at == at else self._retry_at
+        self._look_at = None if self._look_at == at else self._look_at
+        self._retry_at = None if self._retry_at == at else self._retry_at
         self.add()
         self._schedule()
