@@ -328,7 +328,8 @@ class Server:
             failure = web.Response(status=500, text="something went wrong here; the log of the operator says what\n")
         finally:
             connection.turn(busy=False)
-        return request[_BEGUN] if _BEGUN in request else failure
+        begun: web.StreamResponse = request.get(_BEGUN, failure)
+        return begun
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
         # HTTP/0.9 has no head, and HTTP/1.0 no chunks: a proxy would see the end elsewhere (RFC 9112, 6.1).
