@@ -101,17 +101,17 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
         configuration = await config.load(options.kubeconfig, options.context, override=override)
         if options.insecure_skip_tls_verify:
             configuration.verify_ssl = False
-        given = Acting.of(options.as_user, options.as_group, options.as_uid)
-        acting = given or credentials.extras(configuration).acting
+        extras = credentials.extras(configuration)
+        if options.as_user is not None:
+            extras.acting = Acting(options.as_user, tuple(options.as_group), options.as_uid)
         client = clients.Client(
             configuration,
             user_agent=f"{naming.PROGRAM}/{__version__}",
             field_manager=naming.PROGRAM,
             request_timeout=options.request_timeout,
-            extra_headers=acting.headers if acting is not None else (),
         )
         async with client:
-            yield Connection(client, str(configuration.host), acting, interrupted, namespace)
+            yield Connection(client, str(configuration.host), extras.acting, interrupted, namespace)
     except config.ConfigError as error:
         raise errors.PluginError(str(error)) from error
 

@@ -105,7 +105,7 @@ async def run(plan: answers.Plan, connection: cluster.Connection, known: facts.F
     infrastructure, ingress = await asyncio.gather(cluster.infrastructure(connection), _ingress(connection))
     asked = question(known, infrastructure, ingress, connection.server)
     direct = "Asked directly, not through the proxy that the API server is asked through"
-    notes = [direct] if connection.client.has_proxy else []
+    notes = [direct] if connection.client.proxy else []
     try:
         tls = connection.client.anonymous_tls()
     except (OSError, ValueError) as error:

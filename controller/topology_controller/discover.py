@@ -62,7 +62,6 @@ class Discoverer:
         self._place: tuple[object, ...] | None = None
         self._due = 0.0
         self._tried: float | None = None
-        self._empty = False
         self._version: tuple[tuple[object, ...], facts.Fact[facts.ClusterVersion]] | None = None
         self._version_due = 0.0
         self._native = _Native()
@@ -81,12 +80,10 @@ class Discoverer:
 
     def wanted(self) -> float:
         """Note that a reader looks: the next look is due once the last one is `SOONEST` old, in so many seconds."""
-        # Not where there is nothing to see: no transition leads away, and nothing is left to do.
         now = _now()
         soon = now if self._tried is None else max(now, self._tried + SOONEST)
-        if not self._empty:
-            self._due = min(self._due, soon)
-        return max(soon, self._due) - now
+        self._due = min(self._due, soon)
+        return soon - now
 
     async def look(self, known: facts.Facts, infrastructure: facts.Infrastructure) -> Found | None:
         """Read everything and answer, None when Infrastructure could not be read."""
@@ -102,7 +99,6 @@ class Discoverer:
             return None
         self._place = _place(known)
         self._due = _now() + PERIOD
-        self._empty = not available and left is None
         if left is None:
             # What is to be done again, by what is read anyway: a node may have joined, or been replaced.
             record, nodes = _arrived(infrastructure), evidence.facts.control_plane_nodes

@@ -13,6 +13,7 @@ import os
 import re
 import ssl
 import stat
+import sys
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -57,18 +58,21 @@ def read(folder: pathlib.Path, *names: str, largest: int = LARGEST) -> tuple[byt
 
 
 @contextlib.contextmanager
+def unnamed() -> Iterator[int]:
+    """Return the descriptor of a file without a name, in memory where the system can; gone when this is left."""
+    with (
+        os.fdopen(os.memfd_create("private"), "rb") if hasattr(os, "memfd_create") else tempfile.TemporaryFile() as file
+    ):
+        yield file.fileno()
+
+
+@contextlib.contextmanager
 def as_file(content: bytes) -> Iterator[str]:
-    """Return the path of a file with this content, in memory where the system can; gone when this is left."""
-    if hasattr(os, "memfd_create"):
-        with os.fdopen(os.memfd_create("certificate"), "wb") as file:
-            file.write(content)
-            file.flush()
-            yield f"/proc/self/fd/{file.fileno()}"
-        return
-    with tempfile.NamedTemporaryFile() as named:  # readable by its owner only
-        named.write(content)
-        named.flush()
-        yield named.name
+    """Return the path of such a file with this content."""
+    with unnamed() as descriptor:
+        os.write(descriptor, content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield f"{'/proc/self' if sys.platform == 'linux' else '/dev'}/fd/{descriptor}"
 
 
 def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:

@@ -224,13 +224,13 @@ def _set(variable: str) -> str:
 
 
 def _secured(client: clients.Client, certificates: pathlib.Path | None) -> server.Security | None:
-    """Prepare for serving to others. Raises tls.CertificateError (OSError) for a folder without a usable pair."""
+    """Prepare for serving to others. Raises OSError for a folder without a usable pair."""
     if certificates is None:
         return None
     try:
         return server.Security(tls.ServingTLS(client, certificates), authn.Reviews(client))
-    except tls.CertificateError as error:
-        raise tls.CertificateError(f"--serving-cert-dir: {error}") from error
+    except OSError as error:
+        raise OSError(f"--serving-cert-dir: {error}") from error
 
 
 def _client(

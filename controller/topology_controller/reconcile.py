@@ -84,7 +84,6 @@ class Reconciler:
         self._conflicts = 0
         self._dropped = False  # did the server answer the last write of the record without the record?
         self._fresh = False  # was this decision made from a live read of what is written?
-        self._watching = False
         self._wanted_at = 0.0
         self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, deps.now)
         self._recorded_since_start = False
@@ -121,7 +120,7 @@ class Reconciler:
 
     def look_again_soon(self) -> None:
         """Read again what is available and left to do, for a reader: once a minute at most, and not what is watched."""
-        if not self._watching:
+        if not self._deps.watches.is_open:
             self._deps.queue.add_after(self._discoverer.wanted())
 
     async def _pass(self) -> None:
@@ -245,7 +244,6 @@ class Reconciler:
     async def _switch_watches(self, decision: Decision) -> None:
         """Open what the decision needs. What is needed no more stays open for a while: the next request may follow."""
         watches = self._deps.watches
-        self._watching = decision.watch
         if decision.watch:
             self._wanted_at = asyncio.get_running_loop().time()
             watches.open()

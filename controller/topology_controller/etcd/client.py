@@ -279,15 +279,6 @@ def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
     return None
 
 
-class FolderError(Exception):
-    """The certificate folder cannot be used. `file` is the one to look at; a key's content is in no message."""
-
-    def __init__(self, file: str, why: str) -> None:
-        super().__init__(f"{file}: {why}")
-        self.file = file
-        self.why = why
-
-
 class Folder:
     """The administrator's `ca.crt`, `tls.crt` and `tls.key`, as a Secret volume has them; they change while we run."""
 
@@ -301,19 +292,17 @@ class Folder:
         self._complaint = ""
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context to use now. Raises FolderError when there never was a good set."""
+        """Return the TLS context to use now. Raises MountedFileError when there never was a good set."""
         try:
-            try:
-                files = mounted.read(self._path, CA, CERTIFICATE, KEY)
-            except mounted.MountedFileError as error:
-                raise FolderError(str(error.path), f"it {error.reason}") from None
+            files = mounted.read(self._path, CA, CERTIFICATE, KEY)
             context = self._make(files) if self._context is None or files != self._files else self._context
-        except FolderError as error:
+        except mounted.MountedFileError as error:
             if self._context is None:
                 raise
             if str(error) != self._complaint:
                 self._complaint = str(error)
-                _LOG.warning("%(error)s; going on with the certificates that were read before", {"error": error})
+                fields = {"file": error.path, "reason": error.reason}
+                _LOG.warning("%(file)s: it %(reason)s; going on with the certificates that were read before", fields)
             return self._context
         if self._complaint:
             self._complaint = ""
@@ -333,10 +322,10 @@ class Folder:
             try:
                 used.load_verify_locations(cadata=content.decode("ascii", "backslashreplace"))
             except (OSError, ValueError):  # ssl.SSLError is an OSError
-                raise FolderError(str(self._path / name), "it holds no certificate, or a broken one") from None
+                raise mounted.MountedFileError(self._path / name, "holds no certificate, or a broken one") from None
         try:
             mounted.load_pair(context, *files[1:])
         except (OSError, ValueError) as error:
-            why = f"it is no unencrypted key that goes with {CERTIFICATE}: {mounted.tls_reason(error)}"
-            raise FolderError(str(self._path / KEY), why) from error
+            why = f"is no unencrypted key that goes with {CERTIFICATE}: {mounted.tls_reason(error)}"
+            raise mounted.MountedFileError(self._path / KEY, why) from error
         return context

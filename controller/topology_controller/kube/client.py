@@ -59,11 +59,10 @@ class Client(transport.Transport):
     """A connection to one API server; use it with `async with`, which raises ConfigError for unusable certificates.
 
     `request_timeout` (seconds) bounds one attempt, and is the default budget of a call. `observer` is called once per
-    attempt with (verb, plural, HTTP status or "error", seconds until the headers came). `extra_headers` (name, value)
-    go with every request; without any, those of the user in whose name the kubeconfig acts. Methods raise `errors`.
+    attempt with (verb, plural, HTTP status or "error", seconds until the headers came). Methods raise `errors`.
     """
 
-    def __init__(  # noqa: PLR0913 - where to, who asks, and how
+    def __init__(
         self,
         configuration: Configuration,
         *,
@@ -71,22 +70,14 @@ class Client(transport.Transport):
         field_manager: str,
         request_timeout: float = REQUEST_TIMEOUT,
         observer: transport.Observer | None = None,
-        extra_headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self.request_timeout = request_timeout
-        acting = credentials.extras(configuration).acting
-        extra = extra_headers or (acting.headers if acting is not None else ())
-        super().__init__(configuration, user_agent, observer, extra)
-        self._field_manager = field_manager
-
-    @property
-    def has_proxy(self) -> bool:
-        """Whether the server is asked through a proxy."""
-        return bool(self.proxy)
+        super().__init__(configuration, user_agent, observer)
+        self.request_timeout, self._field_manager = request_timeout, field_manager
 
     def anonymous_tls(self) -> ssl.SSLContext:
-        """Return a TLS context that trusts what this client trusts, and shows no certificate; for errors see `tls`."""
-        return credentials.tls(self._configuration, anonymous=True)
+        """Return a TLS context that trusts what this client trusts, and shows no certificate. Raises OSError."""
+        held = credentials.certificates(self._configuration)
+        return credentials.tls(self._configuration, {name: held[name] for name in ("ssl_ca_cert",) if name in held})
 
     async def get(self, resource: resources.Resource, name: str, **options: Unpack[Options]) -> Raw:
         """Read one object, from etcd whatever API server answers."""
@@ -105,7 +96,7 @@ class Client(transport.Transport):
 
         Pages after one of which `enough` is true are left out. `timeout` is for all, six request timeouts by default.
         """
-        clock, query = asyncio.get_running_loop().time, (("limit", str(selection.page)), *_selectors(selection))
+        clock, query = asyncio.get_running_loop().time, (("limit", str(selection.page)),)
         deadline = clock() + (6 * self.request_timeout if timeout is None else timeout)
         begun_again, token = False, ""
         items: list[T] = []
@@ -157,7 +148,7 @@ class Client(transport.Transport):
         """
         asked = (("watch", "true"), ("resourceVersion", resource_version), ("allowWatchBookmarks", "true"))
         ends = ("timeoutSeconds", str(max(1, round(timeout_seconds))))
-        request = _request("watch", selection, "", (*asked, ends, *_selectors(selection)))
+        request = _request("watch", selection, "", (*asked, ends))
         # The server ends a watch at timeoutSeconds; one that goes on long after is not to be trusted.
         longest = max(1.0, timeout_seconds) + read_timeout
         return self.stream(request, start=self.request_timeout, silence=read_timeout, longest=longest)
@@ -184,17 +175,13 @@ class Client(transport.Transport):
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.request_timeout if timeout is None else timeout)
         backoff = queue.Backoff(first=0.5, cap=5.0)
+        passing = (errors.Throttled, errors.Unclear) if request.verb in errors.READS else (errors.Throttled,)
 
         async def attempt() -> Raw:
             left = min(self.request_timeout, deadline - loop.time())
             if left <= 0:
                 raise request.error(errors.TimedOut, 0, "TimedOut", "no time was left to ask", sent=False)
             return await self.ask(request, left)
-
-        def may_help(error: BaseException) -> bool:
-            if not retry or not isinstance(error, errors.KubeError):
-                return False
-            return error.may_pass if request.verb in errors.READS else isinstance(error, errors.Throttled)
 
         def pause(state: tenacity.RetryCallState) -> float:
             error = state.outcome.exception() if state.outcome else None
@@ -204,7 +191,7 @@ class Client(transport.Transport):
             return backoff.next(error.retry_after if isinstance(error, errors.KubeError) else None)
 
         return await tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(may_help),
+            retry=tenacity.retry_if_exception_type(passing if retry else ()),
             wait=pause,
             # Better an error now than an answer after the caller's budget.
             stop=lambda state: loop.time() + state.upcoming_sleep >= deadline,
@@ -235,10 +222,7 @@ def _request(
     resource, whole = selection.resource, selection.resource.kind + ending
     kinds = (errors.PARTIAL + ending, whole) if selection.metadata_only else (whole,)
     path = resource.path(selection.namespace)
-    return errors.Request(verb, resource, selection.namespace, selection.name, kinds, path, query)
-
-
-def _selectors(selection: resources.Selection) -> tuple[tuple[str, str], ...]:
     fields = None if selection.name is None else f"metadata.name={selection.name}"
     pairs = (("labelSelector", selection.label_selector), ("fieldSelector", fields))
-    return tuple((name, value) for name, value in pairs if value)
+    query = (*query, *((name, value) for name, value in pairs if value))
+    return errors.Request(verb, resource, selection.namespace, selection.name, kinds, path, query)

@@ -19,7 +19,6 @@ import os
 import pathlib
 import re
 import sys
-import time
 import types
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -45,6 +44,9 @@ _ADDRESS = re.compile(
 # What is taken over from a kubeconfig that has changed. Who we act for, and how the server is reached, stays.
 _RENEWED = ("api_key", "refresh_api_key_hook", "ssl_ca_cert", "cert_file", "key_file")
 _PARTS = ("clusters", "contexts", "users")
+# Why no program is run for credentials.
+_ELSEWHERE = "which is refused with --lease-kubeconfig: store a token (docs/elsewhere.md)"
+_LATER = "which is done at the start only"
 _Override: TypeAlias = "Callable[[dict[str, Any], str], None]"
 
 
@@ -151,22 +153,16 @@ def contents(paths: Iterable[str]) -> list[bytes]:
 async def _from_kubeconfig(
     paths: str, context: str | None, override: _Override | None, *, programs: bool
 ) -> Configuration:
-    content, not_before = contents(paths.split(os.pathsep)), float("-inf")
-    configuration, context = await _read(paths, context, override, programs=programs)
-    kept = credentials.extras(configuration)
+    configuration, context = await _read(paths, context, override, "" if programs else _ELSEWHERE)
+    content, kept = contents(paths.split(os.pathsep)), credentials.extras(configuration)
 
     async def read_again() -> None:
-        """Take over what has changed, of the same context and server."""
-        nonlocal content, not_before
+        """Take over what has changed, of the same context and server. No program is run: a request waits for it."""
+        nonlocal content
         newest = contents(paths.split(os.pathsep))
-        if newest == content or time.monotonic() < not_before:
+        if newest == content:
             return
-        try:
-            fresh, _ = await _read(paths, context, override, programs=programs)
-        except ConfigError:
-            # It is read again also when it has not changed since: a credential plugin may have failed.
-            not_before = time.monotonic() + credentials.PLUGIN_PERIOD
-            raise
+        fresh, _ = await _read(paths, context, override, _LATER if programs else _ELSEWHERE)
         content = newest
         if fresh.host != configuration.host:
             raise ConfigError(paths, f"its context leads to another server now: {fresh.host}")
@@ -179,13 +175,13 @@ async def _from_kubeconfig(
 
 
 async def _read(
-    paths: str, context: str | None, override: _Override | None, *, programs: bool
+    paths: str, context: str | None, override: _Override | None, no_program: str
 ) -> tuple[Configuration, str]:
-    """Return what a kubeconfig says, and the name of its context. Raises ConfigError."""
+    """Return what a kubeconfig says, and its context. `no_program`: why none is run, or "". Raises ConfigError."""
     _check(paths)
     configuration: Configuration = library().client.Configuration()
     try:
-        name = await _fill(configuration, paths, context, override, programs=programs)
+        name = await _fill(configuration, paths, context, override, no_program)
     except TimeoutError as error:
         raise ConfigError(paths, f"no credentials within {credentials.PLUGIN_TIMEOUT:.0f} s") from error
     except (library().config.ConfigException, credentials.UnusableError) as error:
@@ -202,28 +198,6 @@ async def _read(
     return configuration, name
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses aliases of aliases without end, as kubectl's reader of YAML does: the library writes them out."""
-
-    _most = 100_000  # nodes with aliases written out: thousands of clusters
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._nodes = 0
-        self._sizes: dict[int, int] = {}
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        before, is_alias = self._nodes, self.check_event(yaml.AliasEvent)
-        node = super().compose_node(parent, index)
-        # The size of what is still being read, which an alias inside of it stands for, is not known: no end.
-        self._nodes += self._sizes.get(id(node), self._most) if is_alias else 1
-        if self._nodes > self._most:
-            mark = None if node is None else node.start_mark
-            raise yaml.MarkedYAMLError(problem="aliases of aliases without end", problem_mark=mark)
-        self._sizes.setdefault(id(node), self._nodes - before)
-        return node
-
-
 def _check(paths: str) -> None:
     """Raise ConfigError for the first bad file of a list, as KUBECONFIG has it. Not all of them have to exist."""
     files = [pathlib.Path(path).expanduser() for path in paths.split(os.pathsep) if path]
@@ -236,7 +210,11 @@ def _check(paths: str) -> None:
 def _problem(file: pathlib.Path) -> str:
     """Return why a file is no kubeconfig, "" when it may be one."""
     try:
-        content = yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+        text = file.read_text(encoding="utf-8")
+        # The library writes out what an alias stands for, aliases of aliases without end.
+        if alias := next((token for token in yaml.scan(text) if isinstance(token, yaml.AliasToken)), None):
+            return f"line {alias.start_mark.line + 1}: aliases of YAML are not supported"
+        content = yaml.safe_load(text)
     except OSError as error:
         return error.strerror or type(error).__name__
     except UnicodeDecodeError:
@@ -258,7 +236,7 @@ def _problem(file: pathlib.Path) -> str:
 
 
 async def _fill(
-    configuration: Configuration, paths: str, context: str | None, override: _Override | None, *, programs: bool
+    configuration: Configuration, paths: str, context: str | None, override: _Override | None, no_program: str
 ) -> str:
     """Let the library load a context, without what it would do wrong; return its name."""
     reader = library().config.kube_config
@@ -279,9 +257,8 @@ async def _fill(
     if not isinstance(cluster.value, dict) or not isinstance(user.value, dict):
         raise TypeError("the cluster or the user is not a mapping")
     # Of the login providers gcp runs a program.
-    if not programs and (program := next((name for name in ("exec", "auth-provider") if user.value.get(name)), "")):
-        why = f"{program} runs a program, which is refused with --lease-kubeconfig: store a token (docs/elsewhere.md)"
-        raise credentials.UnusableError(f"{user.name.partition('/')[0]}: {why}")
+    if no_program and (program := next((name for name in ("exec", "auth-provider") if user.value.get(name)), "")):
+        raise credentials.UnusableError(f"{user.name.partition('/')[0]}: {program} runs a program, {no_program}")
     secure = _is_secure(cluster, paths)
     kept = credentials.extras(configuration)
     kept.acting = credentials.Acting.read(user.value)
@@ -302,7 +279,7 @@ async def _fill(
         kept.certificates = authority | pair
     if by_plugin:
         section = theirs["exec"]
-        plugin = credentials.ExecPlugin(credentials.Program.of(section if isinstance(section, dict) else {}).run)
+        plugin = credentials.ExecPlugin(section if isinstance(section, dict) else {})
         await plugin.refresh(configuration)
         configuration.refresh_api_key_hook = plugin
     elif isinstance(theirs.get("tokenFile"), str):

@@ -2,8 +2,8 @@
 
 A token file is read again every minute; a credential plugin runs again when what it printed expires; both after
 `transport` called `rejected`. A plugin is a foreign program (kubectl's client.authentication.k8s.io). It may print
-without end, wait for a login, or leave a child behind that holds its pipes. So both pipes are read at once, what is
-kept of them is bounded, and a run that is given up leaves no process behind.
+without end, wait for a login, or leave a child behind. So it prints to files in memory, which no child of it can keep
+us from reading, their size has a bound, and a run that is given up leaves no process behind.
 
 Certificates and keys inside a kubeconfig, or printed by a plugin, are files in memory while a TLS context is made.
 """
@@ -20,6 +20,7 @@ import os
 import pathlib
 import signal
 import ssl
+import subprocess
 import sys
 import time
 import urllib.parse
@@ -27,10 +28,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from .. import mounted, terminal
+from .. import mounted
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from kubernetes_asyncio.client.configuration import Configuration
 
@@ -45,8 +46,9 @@ DATA = {  # Certificates in a kubeconfig itself, by the field of a Configuration
     "cert_file": "client-certificate-data",
     "key_file": "client-key-data",
 }
-# Bytes of a plugin's standard output (a token and two certificates are a few thousand), and of the end of its errors.
-_MOST, _TAIL, _CHUNK = 1024 * 1024, 4096, 64 * 1024
+# Bytes that a plugin may print (a token and two certificates are a few thousand), and of the end of its errors; seconds
+# between two looks whether it has ended.
+_MOST, _TAIL, _LOOK = 1024 * 1024, 4096, 0.02
 
 
 class UnusableError(Exception):
@@ -70,11 +72,6 @@ class Acting:
     groups: tuple[str, ...] = ()
     uid: str | None = None
     extra: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def of(cls, user: str | None, groups: Iterable[str] = (), uid: str | None = None) -> Acting | None:
-        """Return None when no user is named: the rest means nothing alone."""
-        return None if user is None else cls(user, tuple(groups), uid)
 
     @classmethod
     def read(cls, user: Mapping[str, Any]) -> Acting | None:
@@ -140,38 +137,6 @@ def expiry(configuration: Configuration) -> float | None:
     return float(end) if isinstance(end, int | float) and 0 < end < 2**40 else None
 
 
-class Alone:
-    """Work that is done in a task of its own, once at a time: a request that waits for it may end before it does."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._task: asyncio.Task[None] | None = None
-
-    def begin(self, work: Callable[[], Coroutine[None, None, None]]) -> asyncio.Task[None]:
-        """Begin it, or return the task that has begun."""
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(work())
-        return self._task
-
-    async def wait(self, task: asyncio.Task[None]) -> None:
-        """Wait for its end and raise what it raises. Where the wait is cancelled that is logged."""
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.add_done_callback(self._report)
-            raise
-
-    async def close(self) -> None:
-        """Cancel it, and wait until it has cleaned up."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _report(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _LOG.warning("%(what)s failed: %(error)s", {"what": self._what, "error": terminal.clean(str(error))})
-
-
 class TokenFile:
     """A bearer token in a file that is replaced now and then; while it is empty or half-written, the last good one."""
 
@@ -198,30 +163,50 @@ class TokenFile:
 
 
 class ExecPlugin:
-    """What a credential plugin printed. `run` runs it once; the library calls this object before each request."""
+    """A credential plugin, by section `exec` of a user, and what it printed. Raises UnusableError for another section.
 
-    def __init__(self, run: Callable[[], Awaitable[Any]], monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._run, self._monotonic = run, monotonic
+    It may ask on the terminal, where there is one. The object is called before each request.
+    """
+
+    def __init__(self, section: Mapping[str, Any]) -> None:
+        for name in ("command", "apiVersion"):
+            if not section.get(name) or not isinstance(section[name], str):
+                raise UnusableError(f"exec: {name} is missing, or not a text")
+        arguments, added = section.get("args") or [], section.get("env") or []
+        if not isinstance(arguments, list):
+            raise UnusableError("exec: args is not a list")
+        entries = added if isinstance(added, list) else [added]
+        pairs: list[tuple[Any, Any]]
+        pairs = [(entry.get("name"), entry.get("value")) for entry in entries if isinstance(entry, dict)]
+        if len(pairs) < len(entries) or not all(isinstance(text, str) for pair in pairs for text in pair):
+            raise UnusableError("exec: env is not a list of names and values")
+        self._command, self._version = (section["command"], *map(str, arguments)), section["apiVersion"]
+        self._interactive = section.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
+        about = {"apiVersion": self._version, "kind": "ExecCredential", "spec": {"interactive": self._interactive}}
+        self._environ = {**os.environ, **dict(pairs), "KUBERNETES_EXEC_INFO": json.dumps(about)}
+        self._monotonic = time.monotonic
         self._refused = False
         self._expires: datetime | None = None
         self._ask_again = float("-inf")
-        self.alone = Alone("the credential plugin")
+        self.running: asyncio.Task[None] | None = None
 
     def rejected(self) -> None:
         """Run the program before the next request (at most every ten seconds)."""
         self._refused = True
 
-    def __call__(self, configuration: Configuration) -> Awaitable[None] | None:
-        """Refresh when it is time; the library awaits what is returned."""
+    async def __call__(self, configuration: Configuration) -> None:
+        """Refresh when it is time."""
         expired = self._expires is not None and self._expires - timedelta(minutes=5) <= datetime.now(UTC)
         if self._monotonic() < self._ask_again or not (self._refused or expired):
-            return None
-        # A login may take longer than the request that needs it.
-        return self.alone.wait(self.alone.begin(lambda: self.refresh(configuration)))
+            return
+        self._ask_again = float("inf")  # meanwhile other requests go on with what there is
+        # A login may take longer than the request that needs it, and then its error is not raised.
+        self.running = asyncio.create_task(self.refresh(configuration))
+        self.running.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.shield(self.running)
 
     async def refresh(self, configuration: Configuration) -> None:
         """Run the program and use what it prints. Raises UnusableError; TimeoutError after 5 minutes."""
-        self._ask_again = float("inf")  # meanwhile other requests go on with what there is
         try:
             async with asyncio.timeout(PLUGIN_TIMEOUT):
                 status = await self._run()
@@ -247,134 +232,69 @@ class ExecPlugin:
             extras(configuration).certificates = {**extras(configuration).certificates, **pair}
             configuration.cert_file = configuration.key_file = None
 
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What a plugin is run by. `interactive`: whether it may ask on the terminal, where there is one."""
-
-    command: tuple[str, ...]
-    version: str
-    environ: tuple[tuple[str, str], ...] = ()
-    interactive: bool = True
-
-    @classmethod
-    def of(cls, section: Mapping[str, Any]) -> Program:
-        """Read section `exec` of a user. Raises UnusableError."""
-        for name in ("command", "apiVersion"):
-            if not section.get(name) or not isinstance(section[name], str):
-                raise UnusableError(f"exec: {name} is missing, or not a text")
-        arguments, added = section.get("args") or [], section.get("env") or []
-        if not isinstance(arguments, list):
-            raise UnusableError("exec: args is not a list")
-        entries = added if isinstance(added, list) else [added]
-        pairs: tuple[tuple[Any, Any], ...]
-        pairs = tuple((entry.get("name"), entry.get("value")) for entry in entries if isinstance(entry, dict))
-        if len(pairs) < len(entries) or not all(isinstance(text, str) for pair in pairs for text in pair):
-            raise UnusableError("exec: env is not a list of names and values")
-        words = (section["command"], *map(str, arguments))
-        return cls(words, section["apiVersion"], pairs, section.get("interactiveMode") != "Never")
-
-    async def run(self) -> Any:
+    async def _run(self) -> Any:
         """Run it once and return the status that it printed. Raises UnusableError; bound its time by a cancel scope."""
-        interactive = self.interactive and sys.stdin is not None and sys.stdin.isatty()
-        spawning = asyncio.create_task(self._spawn(interactive=interactive))
-        try:
-            process = await asyncio.shield(spawning)
-        except asyncio.CancelledError:
-            # Cancelled within, asyncio kills the program alone, and waits for the pipes that its children hold.
-            await asyncio.wait({spawning})
-            if spawning.exception() is None:
-                process = spawning.result()
-                await _end(process, asyncio.create_task(process.wait()), with_children=not interactive)
-            raise
-        except (OSError, ValueError) as error:
-            raise UnusableError(f"exec: {self.command[0]}: {getattr(error, 'strerror', None) or error}") from error
-        complaining = asyncio.create_task(_last(process.stderr))
-        closed = asyncio.create_task(process.wait())
-        try:
-            printed = await _all(process.stdout)
-            while process.returncode is None:
-                await asyncio.wait({closed}, timeout=0.05)
-            # A child that it leaves behind may keep its standard error open without end.
-            await asyncio.wait({closed, complaining}, timeout=1.0)
-        finally:
-            await _end(process, complaining, closed, with_children=not interactive)
+        with mounted.unnamed() as printed, mounted.unnamed() as complained:
+            try:
+                process = subprocess.Popen(  # noqa: ASYNC220, S603 - it begins at once; what the kubeconfig names
+                    self._command,
+                    env=self._environ,
+                    stdin=None if self._interactive else subprocess.DEVNULL,
+                    stdout=printed,
+                    stderr=complained,
+                    # A group of its own can be killed with all its children, and may not read from the terminal.
+                    process_group=None if self._interactive else 0,
+                )
+            except (OSError, ValueError) as error:
+                why = getattr(error, "strerror", None) or error
+                raise UnusableError(f"exec: {self._command[0]}: {why}") from error
+            try:
+                while process.poll() is None:
+                    if max(os.fstat(printed).st_size, os.fstat(complained).st_size) > _MOST:
+                        raise UnusableError(f"exec: the program printed more than {_MOST} bytes")
+                    await asyncio.sleep(_LOOK)
+            finally:
+                _end(process, with_children=not self._interactive)
+            content = os.pread(printed, _MOST, 0)
+            reason = os.pread(complained, _MOST, 0)[-_TAIL:].decode(errors="replace").strip()
         if process.returncode:
-            reason = complaining.result().decode(errors="replace").strip() if not complaining.cancelled() else ""
             raise UnusableError(f"exec: process returned {process.returncode}" + (f". {reason}" if reason else ""))
         try:
-            answer = json.loads(printed)
+            answer = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise UnusableError(f"exec: what the program printed is not JSON: {error}") from None
         for key in ("apiVersion", "kind", "status"):
             if not isinstance(answer, dict) or key not in answer:
                 raise UnusableError(f"exec: what the program printed has no {key}")
-        if answer["apiVersion"] != self.version:
-            raise UnusableError(f"exec: the program speaks {answer['apiVersion']}, not {self.version}")
+        if answer["apiVersion"] != self._version:
+            raise UnusableError(f"exec: the program speaks {answer['apiVersion']}, not {self._version}")
         return answer["status"]
 
-    async def _spawn(self, *, interactive: bool) -> asyncio.subprocess.Process:
-        about = {"apiVersion": self.version, "kind": "ExecCredential", "spec": {"interactive": interactive}}
-        return await asyncio.create_subprocess_exec(
-            *self.command,
-            env={**os.environ, **dict(self.environ), "KUBERNETES_EXEC_INFO": json.dumps(about)},
-            stdin=None if interactive else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            # A group of its own can be killed with all its children, and may not read from the terminal.
-            process_group=None if interactive else 0,
-        )
 
-
-async def _all(stream: asyncio.StreamReader | None) -> bytes:
-    held = bytearray()
-    while stream is not None and (chunk := await stream.read(_CHUNK)):
-        held += chunk
-        if len(held) > _MOST:
-            raise UnusableError(f"exec: the program printed more than {_MOST} bytes")
-    return bytes(held)
-
-
-async def _last(stream: asyncio.StreamReader | None) -> bytes:
-    held = b""
-    while stream is not None and (chunk := await stream.read(_CHUNK)):
-        held = (held + chunk)[-_TAIL:]
-    return held
-
-
-async def _end(process: asyncio.subprocess.Process, *tasks: asyncio.Task[Any], with_children: bool) -> None:
-    """Kill what still runs, and leave nothing that would speak when the loop has ended."""
+def _end(process: subprocess.Popen[bytes], *, with_children: bool) -> None:
+    """Kill what still runs."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if with_children:
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-    # A child that has left the group may hold the pipes.
-    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no public way
-    for task in tasks:
-        if not task.done() and process.returncode is not None:
-            task.cancel()
-    await asyncio.wait(tasks)
+            os.killpg(process.pid, signal.SIGKILL) if with_children else process.kill()
+        process.wait()
 
 
-def tls(configuration: Configuration, *, anonymous: bool = False) -> ssl.SSLContext:
-    """Return a TLS context of a Configuration, without its certificate if `anonymous`. Raises OSError, ValueError."""
-    inline = extras(configuration).certificates
+def certificates(configuration: Configuration) -> dict[str, bytes]:
+    """Return authority, certificate and key of a Configuration as they are now, by its fields. Raises OSError."""
+    files = {name: pathlib.Path(file) for name in DATA if (file := getattr(configuration, name))}
+    return {name: file.read_bytes() for name, file in files.items()} | dict(extras(configuration).certificates)
+
+
+def tls(configuration: Configuration, held: Mapping[str, bytes]) -> ssl.SSLContext:
+    """Return a TLS context with these certificates. Raises OSError, ValueError."""
     with contextlib.ExitStack() as stack:
-        authority = inline.get("ssl_ca_cert")
-        file = configuration.ssl_ca_cert if authority is None else stack.enter_context(mounted.as_file(authority))
+        authority, certificate, key = map(held.get, DATA)
+        file = None if authority is None else stack.enter_context(mounted.as_file(authority))
         context = ssl.create_default_context(cafile=file)
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    if configuration.disable_strict_ssl_verification:
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    certificate, key = (
-        inline.get(name) or (pathlib.Path(file).read_bytes() if file else None)
-        for name, file in (("cert_file", configuration.cert_file), ("key_file", configuration.key_file))
-    )
-    if certificate is not None and not anonymous:
+    if certificate is not None:
         if key is not None and b"ENCRYPTED" in key:
             raise ValueError("the key of the client certificate has a passphrase, which is not supported")
         mounted.load_pair(context, certificate, key or certificate)

@@ -26,10 +26,9 @@ Raw = dict[str, Any]
 READS = frozenset({"get", "list", "watch"})
 PARTIAL = "PartialObjectMetadata"
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
-_EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
-# Levels that are kept of an answer with more than Python's decoder takes (about 985). No API has half as many.
+_EVENT_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+# Levels that are kept of an answer with more than Python's decoder takes (about 985). No field that is read is deeper.
 _DEEPEST = 200
-_ABOUT = ("namespace", "name", "resourceVersion")
 # A text, or a bracket outside of one. A text without an end reaches to the last byte, so each byte is read once.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[][{}]', re.DOTALL)
 
@@ -79,16 +78,18 @@ class KubeError(Exception):
         return f"{text}: {self.message}" if self.message else text
 
 
-class _Unclear(KubeError):
+class Unclear(KubeError):
+    """No answer that can be used: waiting can help, and a write may have happened."""
+
     may_pass = True
     _may_have_happened = True
 
 
-class Unreachable(_Unclear):
+class Unreachable(Unclear):
     """No connection, or it was lost before the answer was complete."""
 
 
-class TimedOut(_Unclear):
+class TimedOut(Unclear):
     """No complete answer in time."""
 
 
@@ -126,18 +127,12 @@ class Throttled(KubeError):
     may_pass = True
 
 
-class ServerError(_Unclear):
+class ServerError(Unclear):
     """5xx."""
 
 
-class Malformed(_Unclear):
+class Malformed(Unclear):
     """An answer that is not the API's: HTML, cut JSON, another kind, a redirect. Often a proxy's; then it passes."""
-
-
-class NestedTooDeeply(Malformed):
-    """An answer about one object that has more levels than can be decoded, as kube-apiserver lets them be."""
-
-    may_pass = False
 
 
 _BY_STATUS: dict[int, type[KubeError]] = {
@@ -188,28 +183,12 @@ def failure(request: Request, status: int, headers: Mapping[str, str], body: byt
     return error
 
 
-class Undecoded(Raw):
-    """An object that is nested too deeply: its kind, name and version are known. Reading anything else raises."""
-
-    def __init__(self, known: Raw, error: KubeError) -> None:
-        super().__init__(known)
-        self.error = error
-
-    def get(self, key: str, default: object = None) -> Any:
-        """Return one of these; raises NestedTooDeeply for any other field, also for one that is not there."""
-        if key not in self:
-            raise self.error
-        return super().get(key, default)
-
-
 def parsed(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> Raw:
     """Return the object of a 2xx response; raises Malformed when it is not of a kind that was asked for."""
     raw = _decoded(request, status, body, headers.get("Content-Type", ""))
     if not isinstance(raw, dict):
         raise request.error(Malformed, status, "NotAnObject", f"JSON, but a {type(raw).__name__}")
     _check_kind(request, status, raw)
-    if isinstance(raw, Undecoded):
-        raise raw.error
     return raw
 
 
@@ -232,12 +211,11 @@ def page(request: Request, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
 def event(request: Request, line: bytes) -> tuple[str, Raw]:
     """Return (type, object) of one line of a watch. Raises Malformed, and the error that an ERROR event stands for."""
     raw = _decoded(request, 200, line)
-    is_event = isinstance(raw, dict) and not isinstance(raw, Undecoded)
-    kind, subject = (raw.get("type"), raw.get("object")) if is_event else (None, None)
+    kind, subject = (raw.get("type"), raw.get("object")) if isinstance(raw, dict) else (None, None)
     if kind not in _EVENT_TYPES or not isinstance(subject, dict):
         raise request.error(Malformed, 200, "NotAnEvent", _describe("", line))
     if kind == "ERROR":
-        if subject.get("kind") != "Status" or isinstance(subject, Undecoded):
+        if subject.get("kind") != "Status":
             raise request.error(Malformed, 200, "NotAnEvent", "an ERROR event without a Status")
         raise _from_status(request, subject, 0)
     _check_kind(request, 200, subject)
@@ -251,25 +229,18 @@ def _check_kind(request: Request, status: int, raw: Raw) -> None:
 
 
 def _decoded(request: Request, status: int, body: bytes, content_type: str = "") -> Any:
-    """Decode JSON; an object, an item or the object of an event that is nested too deeply is `Undecoded`."""
+    """Decode JSON. Where it is nested deeper than can be decoded, as kube-apiserver lets it be, the depths are null."""
     try:
         try:
             return json.loads(body)
         except RecursionError:
-            raw = json.loads(_cut(body))
+            return json.loads(_cut(body))
     except (ValueError, RecursionError):
-        raw = None
-    if not isinstance(raw, dict):
-        raise request.error(Malformed, status, "NotJSON", _describe(content_type, body))
-    if isinstance(items := raw.get("items"), list):
-        raw["items"] = [_whole(request, status, item) for item in items]
-    elif "object" in raw:
-        raw["object"] = _whole(request, status, raw["object"])
-    return _whole(request, status, raw)
+        raise request.error(Malformed, status, "NotJSON", _describe(content_type, body)) from None
 
 
 def _cut(body: bytes) -> bytes:
-    """Replace what is nested deeper than `_DEEPEST` by NaN, which JSON does not have."""
+    """Replace what is nested deeper than `_DEEPEST` by null."""
     kept: list[bytes] = []
     depth = begin = 0
     for token in _TOKEN.finditer(body):
@@ -280,24 +251,9 @@ def _cut(body: bytes) -> bytes:
         elif sign in {b"}", b"]"}:
             depth -= 1
             if depth == _DEEPEST:
-                kept.append(b"NaN")
+                kept.append(b"null")
                 begin = token.end()
     return b"".join((*kept, body[begin:]))
-
-
-def _whole(request: Request, status: int, raw: Any) -> Any:
-    """Return a value as it is, or what is known of the object when a part was cut off."""
-    if not isinstance(raw, dict):
-        return raw
-    with contextlib.suppress(ValueError):
-        json.dumps(raw, allow_nan=False)
-        return raw
-    metadata = raw.get("metadata")
-    about = {key: metadata.get(key) for key in _ABOUT} if isinstance(metadata, dict) else {}
-    error = request.error(NestedTooDeeply, status, NestedTooDeeply.__name__, "nested too deeply")
-    namespace, name = (about.get(key) if isinstance(about.get(key), str) else None for key in _ABOUT[:2])
-    error.namespace, error.name = namespace, name or request.name
-    return Undecoded({"kind": raw.get("kind"), "metadata": Undecoded(about, error)}, error)
 
 
 def _from_status(request: Request, raw: Raw, status: int) -> KubeError:

@@ -16,7 +16,6 @@ import asyncio
 import contextlib
 import logging
 import math
-import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -152,7 +151,6 @@ class Elector:
         *,
         pod: str = "",
         utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
-        uniform: Callable[[float, float], float] = random.uniform,
         on_restored: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.leading = asyncio.Event()
@@ -161,21 +159,20 @@ class Elector:
         self._name = name
         self._described = LEASES.describe(name, namespace)
         self._identity, self._pod = identity, pod
-        # The figures in force, those of the last write that succeeded, and those of the next one.
-        self.timing = self._adopted = timing
+        self.timing = timing
         # Whether the lease is to be renewed before its time, and whether that was tried since it was asked for.
         self._due, self._tried = asyncio.Event(), asyncio.Event()
-        self._utcnow, self._uniform = utcnow, uniform
+        self._utcnow = utcnow
         self._on_restored = on_restored
         self._seen = Sight()
-        # What we last wrote as the time of a renewal, and whether a write has begun that was not answered.
+        # What we last wrote as the time of a renewal, and whether one was begun that has not succeeded.
         self._renewed, self._unsure = "", False
         self._held_until = float("-inf")
 
     def adopt(self, timing: LeaseTiming) -> None:
-        """Renew with other figures, at once where they differ. Those in force stay until that has succeeded."""
-        if timing != self._adopted:
-            self._adopted = timing
+        """Renew with other figures, at once where they differ: until then it is ours for as long as before."""
+        if timing != self.timing:
+            self.timing = timing
             self._due.set()
 
     async def renew_now(self) -> None:
@@ -204,7 +201,7 @@ class Elector:
             self.leading.clear()
 
     async def _acquire(self) -> None:
-        backoff = queue.Backoff(1.0, min(self.timing.retry_period, _LONGEST_PAUSE), self._uniform)
+        backoff = queue.Backoff(1.0, min(self.timing.retry_period, _LONGEST_PAUSE))
         logged = waited_for = ""
         while True:
             try:
@@ -223,7 +220,7 @@ class Elector:
                 about = {"object": self._described, "holder": waited_for}
                 _LOG.info("%(object)s is held by %(holder)s: waiting until it is free", about)
             backoff.reset()
-            pause = self._adopted.retry_period * self._uniform(1.0, _JITTER)
+            pause = self.timing.retry_period * queue.uniform(1.0, _JITTER)
             # Not to miss the moment when the holder's time is up.
             await asyncio.sleep(max(0.05, min(pause, self._free_in() + 0.05)))
 
@@ -231,11 +228,11 @@ class Elector:
         """Return in how many seconds what we saw may be taken; 0: now."""
         holder = self._seen.holder
         ours = holder == self._identity or bool(self._pod and holder.rpartition("_")[0] == self._pod)
-        return 0.0 if ours else self._seen.free_in(self._now(), math.ceil(self._adopted.duration))
+        return 0.0 if ours else self._seen.free_in(self._now(), math.ceil(self.timing.duration))
 
     async def _hold(self) -> None:
-        backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
-        pause = self.timing.retry_period * self._uniform(0.9, 1.0)
+        backoff = queue.Backoff(1.0, self.timing.retry_period)
+        pause = self.timing.retry_period * queue.uniform(0.9, 1.0)
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(pause, self._held_until - self._now()))):
@@ -252,7 +249,7 @@ class Elector:
                 pause = min(backoff.next(error.retry_after), max(1.0, self.time_left() / 3))
             else:
                 backoff.reset()
-                pause = self.timing.retry_period * self._uniform(0.9, 1.0)
+                pause = self.timing.retry_period * queue.uniform(0.9, 1.0)
             if not self._due.is_set():
                 self._tried.set()
 
@@ -293,14 +290,13 @@ class Elector:
 
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
-        began, timing = self._now(), self._adopted
+        began, timing = self._now(), self.timing
         # The API knows whole seconds only.
         raw = await self._write(self._identity, math.ceil(timing.duration), self._budget())
         self._renewed = ""
         self._see(raw)
         self._renewed = self._seen.renewed
         self._unsure = False
-        self.timing = timing
         self._held_until = began + timing.renew_deadline
 
     async def _write(self, holder: str, duration: int, seconds: float) -> Raw:
@@ -321,37 +317,27 @@ class Elector:
         self._unsure = True
         # Where our clock was set back and the answer is lost, this is what a lease shows that was not put back.
         self._renewed = min(self._renewed, now)
-        try:
-            if self._seen.spec is None:
-                return await self._client.create(LEASES, body, namespace=self._namespace, timeout=seconds)
-            metadata["resourceVersion"] = self._seen.version
-            return await self._client.replace(LEASES, self._name, body, namespace=self._namespace, timeout=seconds)
-        except errors.KubeError as error:
-            self._unsure = error.outcome_unknown
-            raise
+        if self._seen.spec is None:
+            return await self._client.create(LEASES, body, namespace=self._namespace, timeout=seconds)
+        metadata["resourceVersion"] = self._seen.version
+        return await self._client.replace(LEASES, self._name, body, namespace=self._namespace, timeout=seconds)
 
     async def _release(self) -> None:
         """Write a lease without a holder, as client-go does. Bounded; a failure costs the next holder some waiting."""
         try:
             async with asyncio.timeout(_RELEASE):
-                while True:
-                    # A write of ours may have been cut off: whether it happened decides which version is released.
-                    if self._unsure or self._seen.spec is None:
-                        await self._look()
-                    if self._seen.spec is None or self._seen.holder != self._identity:
-                        break
+                # A write of ours may have been cut off: whether it happened decides which version is released.
+                await self._look()
+                while self._seen.spec is not None and self._seen.holder == self._identity:
                     try:
                         await self._write("", 1, _RELEASE)
+                        self._seen.holder = ""
+                        _LOG.info("%(object)s is released", {"object": self._described})
                     except errors.Conflict:
-                        self._unsure = True
-                        continue
-                    self._seen.holder = ""
-                    break
+                        await self._look()
         except (errors.KubeError, TimeoutError) as error:
             about = {"object": self._described, "error": error or "no answer in time"}
             _LOG.warning("%(object)s was not released, others wait until it runs out: %(error)s", about)
-        else:
-            _LOG.info("%(object)s is released", {"object": self._described})
 
     def _budget(self) -> float:
         """Return the seconds for one request: the request timeout or a renewal period, and never past the deadline."""

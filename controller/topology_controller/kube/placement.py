@@ -11,7 +11,6 @@ resourceVersion that it was decided from, so one of the two is a conflict. An op
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from typing import TYPE_CHECKING
 
@@ -65,18 +64,16 @@ class Placement:
         self._sight = lease.Sight()
         # Nothing is in the way; the target's own operator holds its lease, also while that cannot be read.
         self.free, self.held = asyncio.Event(), asyncio.Event()
-        self._over = asyncio.Event()
-        self._end: SameClusterError | ReplacedError | None = None
+        # Fails when nothing may be written any more.
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> None:
         """Look again and again until cancelled. Raises SameClusterError, ReplacedError: no write follows."""
         while True:
             pause = min(self._period, _SOON) if await self.look() else self._period
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(0 if self._over.is_set() else pause):
-                    await self._over.wait()
-            if self._end is not None:
-                raise self._end
+            await asyncio.wait({self._over}, timeout=pause)
+            if self._over.done():
+                self._over.result()
 
     async def guard(self) -> None:
         """Look now, and allow one write. Raises Refused."""
@@ -88,7 +85,7 @@ class Placement:
         troubles = await asyncio.gather(
             self._identify(TARGET, self._target), self._identify(LOCAL, self.local), self._operator()
         )
-        trouble = str(self._end) if self._end is not None else next(filter(None, troubles), "")
+        trouble = str(self._over.exception()) if self._over.done() else next(filter(None, troubles), "")
         if trouble != self.trouble:
             self.trouble = trouble
             if trouble:
@@ -109,14 +106,13 @@ class Placement:
         if not isinstance(uid, str) or not uid:
             return f"{cluster}: namespace {IDENTITY} has no uid"
         before = self._uids.setdefault(cluster, uid)
+        end: Exception | None = None
         if uid != before:
-            why = f"{cluster} is another one now: the uid of {IDENTITY} was {before}, is {uid}"
-            self._end = self._end or ReplacedError(why)
+            end = ReplacedError(f"{cluster} is another one now: the uid of {IDENTITY} was {before}, is {uid}")
         elif self._uids.get(TARGET) == self._uids.get(LOCAL):
-            why = f"{TARGET} and {LOCAL} are the same: both have uid {uid} of {IDENTITY}"
-            self._end = self._end or SameClusterError(why)
-        if self._end is not None:
-            self._over.set()
+            end = SameClusterError(f"{TARGET} and {LOCAL} are the same: both have uid {uid} of {IDENTITY}")
+        if end is not None and not self._over.done():
+            self._over.set_exception(end)
         return ""
 
     async def _operator(self) -> str:

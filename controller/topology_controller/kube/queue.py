@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Protocol
 
 # Seconds: a server that asks for more is not obeyed: it may be confused, and we would look dead.
 _LONGEST_OBEYED = 120.0
+uniform = random.uniform  # what every pause is varied by
 
 
 @dataclass(slots=True)
@@ -25,14 +23,13 @@ class Backoff:
 
     first: float = 1.0
     cap: float = 30.0
-    uniform: Callable[[float, float], float] = random.uniform
     failures: int = field(default=0, init=False)
 
     def next(self, at_least: float | None = None) -> float:
         """Count a failure and return how long to wait; `at_least` is what the server asked for, if it did."""
         delay: float = min(self.cap, self.first * 2.0 ** min(self.failures, 30))
         self.failures += 1
-        delay = min(self.cap, delay * self.uniform(0.8, 1.2))
+        delay = min(self.cap, delay * uniform(0.8, 1.2))
         return max(delay, min(at_least or 0.0, _LONGEST_OBEYED))
 
     def reset(self) -> None:
@@ -53,10 +50,10 @@ class _Observer(Protocol):
 class WorkQueue:
     """A queue for one worker and one key. `working_since` is a loop time, None between two deliveries."""
 
-    def __init__(self, observer: _Observer, *, backoff: Backoff | None = None) -> None:
+    def __init__(self, observer: _Observer) -> None:
         self.working_since: float | None = None
         self._observer = observer
-        self._backoff = backoff or Backoff(first=1.0, cap=60.0)
+        self._backoff = Backoff(first=1.0, cap=60.0)
         self._loop = asyncio.get_running_loop()
         self._waiting_since: float | None = None
         self._ready = asyncio.Event()

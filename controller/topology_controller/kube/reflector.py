@@ -1,7 +1,7 @@
 """Keeps what a watch yields: a store of reduced objects, and whether it is current.
 
 `on_change` is called when a value or the state of the store (synced, in trouble) has changed, not for a heartbeat.
-Trouble never empties a `Snapshot`: the reader decides what old facts are worth.
+Trouble never empties the store: the reader decides what old facts are worth.
 
 The answer to our own write comes at once (`apply`), its event later. The newer version wins. What was read live while
 the watch was behind is kept where it is newer (`learn`, `learn_list`, `learn_missing`), until the watch lists again.
@@ -15,8 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-import types
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import errors, watch
@@ -29,19 +27,6 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 T = TypeVar("T")
-
-_TOMBSTONES = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot(Generic[T]):
-    """What is known at one moment."""
-
-    objects: Mapping[watch.Key, T]
-    synced: bool  # whether a first list was complete
-    error: errors.KubeError | None  # of the watch
-    since: float  # the loop's time when `synced` or `error` last changed
-    served: bool = True  # whether the server has the kind
 
 
 class Reflector(Generic[T]):
@@ -72,15 +57,13 @@ class Reflector(Generic[T]):
         # When (loop time) answers to our own writes came that the watch has not confirmed.
         self._own: dict[watch.Key, float] = {}
         self._newest = ""  # the newest version that this store has given
-        self._deleted: dict[watch.Key, str] = {}
         # The version that the watch has come to; that of a live list which is ahead of it, while it is.
         self._version = ""
         self._ahead = ""
         self.steps = 0  # how often what is kept has been written: the same number is the same store, versions included
-        self._synced, self._served = False, True
-        self.error: errors.KubeError | None = None
-        self._since = self._trouble_since = 0.0
-        self._snapshot: Snapshot[T] | None = None
+        self.synced, self.served = False, True  # was a first list complete? has the server the kind?
+        self.error: errors.KubeError | None = None  # of the watch
+        self._trouble_since = 0.0
         self._settling: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
@@ -95,17 +78,15 @@ class Reflector(Generic[T]):
         finally:
             self._stop_settling()
 
-    def snapshot(self) -> Snapshot[T]:
-        """Return what is known now: the same object as before, if nothing has changed."""
-        if self._snapshot is None:
-            objects = types.MappingProxyType({key: entry.value for key, entry in self._entries.items()})
-            self._snapshot = Snapshot(objects, self._synced, self.error, self._since, self._served)
-        return self._snapshot
+    @property
+    def objects(self) -> dict[watch.Key, T]:
+        """What is known now."""
+        return {key: entry.value for key, entry in self._entries.items()}
 
     @property
     def alive(self) -> bool:
         """Whether the store can be relied on: synced, and not in trouble for longer than the grace."""
-        if not self._synced:
+        if not self.synced:
             return False
         return self.error is None or self._now() - self._trouble_since <= self._timing.grace
 
@@ -139,7 +120,7 @@ class Reflector(Generic[T]):
             if entry.value != known.value:
                 self._put(entry)
             return
-        newer = self._deleted.get(entry.key, "") if known is None else known.version
+        newer = self._ahead or self._version if known is None else known.version
         if steps != self.steps or not resources.is_older(entry.version, newer):
             self.learn(entry)
             return
@@ -149,7 +130,7 @@ class Reflector(Generic[T]):
 
     def learn_list(self, entries: tuple[watch.Entry[T], ...], version: str) -> None:
         """Take a whole list that was read live, where it is newer than all that the watch has brought."""
-        if not self._synced or not self._served or not resources.is_older(self._ahead or self._version, version):
+        if not self.synced or not self.served or not resources.is_older(self._ahead or self._version, version):
             return
         fresh = {entry.key: entry for entry in entries}
         for key, known in self._entries.items():
@@ -215,9 +196,10 @@ class Reflector(Generic[T]):
         return True
 
     def _outlives(self, entry: watch.Entry[T]) -> bool:
-        """Events come in order; only what did not come by the watch can be overtaken by a deletion."""
-        gone = self._deleted.get(entry.key)
-        return gone is None or resources.is_older(gone, entry.version)
+        """Whether it is no state of an object that is gone by now, as the watch, which has come further, shows."""
+        reached = self._ahead or self._version
+        past = entry.version == reached or resources.is_older(entry.version, reached)
+        return entry.key in self._entries or not past
 
     def _is_newer(self, entry: watch.Entry[T]) -> bool:
         known = self._entries.get(entry.key)
@@ -226,18 +208,14 @@ class Reflector(Generic[T]):
     def _put(self, entry: watch.Entry[T]) -> None:
         known = self._entries.get(entry.key)
         self.steps += 1
-        self._deleted.pop(entry.key, None)
         self._entries[entry.key] = entry
         if known is None or known.value != entry.value:
-            self._changed()
+            self._on_change()
 
     def _remove(self, entry: watch.Entry[T]) -> None:
         self.steps += 1
-        self._deleted[entry.key] = entry.version
-        if len(self._deleted) > _TOMBSTONES:
-            del self._deleted[next(iter(self._deleted))]
         if self._entries.pop(entry.key, None) is not None:
-            self._changed()
+            self._on_change()
 
     def _listed(self, listed: watch.Listed[T], *, served: bool = True) -> None:
         fresh = {entry.key: entry for entry in listed.entries}
@@ -251,8 +229,8 @@ class Reflector(Generic[T]):
                 continue
             fresh[key] = kept
             self._note(kept.version)
-        if first := not self._synced or served is not self._served:
-            self._synced, self._served, self._since = True, served, self._now()
+        first = not self.synced or served is not self.served
+        self.synced, self.served = True, served
         self._replace(fresh, first=first)
         if restored:
             self._on_restored(f"{self.selection.describe()}: {restored}")
@@ -260,10 +238,9 @@ class Reflector(Generic[T]):
     def _replace(self, fresh: dict[watch.Key, watch.Entry[T]], *, first: bool = False) -> None:
         before, self._entries = self._entries, fresh
         self.steps += 1
-        self._deleted.clear()
         values = ({key: entry.value for key, entry in entries.items()} for entries in (before, fresh))
         if first or next(values) != next(values):
-            self._changed()
+            self._on_change()
 
     def _restored(self, listed: watch.Listed[T], fresh: Mapping[watch.Key, watch.Entry[T]]) -> str:
         """Return how a list shows that its store was put back; empty where it does not."""
@@ -284,32 +261,22 @@ class Reflector(Generic[T]):
         before, self.error = self.error, error
         if before is None:
             self._trouble_since = self._now()
-        self._snapshot = None
         if before is None or before.same_as != error.same_as:
-            self._since = self._now()
-            self._changed()
+            self._on_change()
 
     def _settle_later(self) -> None:
         """End a trouble when the watch is still open in a while; after a silent peer, only an event does."""
         if self.error is None:
             return
-        self._stop_settling()
         if isinstance(self.error, errors.TimedOut) and self.error.verb == "watch":
             return
         self._settling = asyncio.get_running_loop().call_later(self._timing.settle, self._settled)
 
     def _settled(self) -> None:
-        if self.error is None:
-            return
-        self._stop_settling()
-        self.error, self._since = None, self._now()
-        self._changed()
+        if self.error is not None:
+            self.error = None
+            self._on_change()
 
     def _stop_settling(self) -> None:
         if self._settling is not None:
             self._settling.cancel()
-            self._settling = None
-
-    def _changed(self) -> None:
-        self._snapshot = None
-        self._on_change()

@@ -4,7 +4,7 @@ Nothing is sent twice, except that a request which was refused for its credentia
 ones. `client` decides what to ask and how long in all; `errors` judges what comes back.
 
 Certificates change while we run, in files or in the kubeconfig: they are looked at once a minute, and when one is
-refused. Then the pool is made anew, and connections that are open go on until they end.
+refused. Then new connections have the new ones, and those that are open go on until they end.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .. import terminal
 from . import config, credentials, errors
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from aiohttp.connector import AddrInfoType
@@ -41,8 +42,8 @@ METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "updat
 # etcd keeps no object above about 1.5 MB; this is far above any page or event, and bounds what garbage can take.
 _LONGEST_BODY = 64 * 1024 * 1024
 # Seconds to connect; between two looks at the certificates, as an authority that was taken out must not be trusted for
-# long; for which a request waits for a kubeconfig that is read again.
-_CONNECT, _CERTIFICATE_PERIOD, _PATIENCE = 5.0, 60.0, 2.0
+# long.
+_CONNECT, _CERTIFICATE_PERIOD = 5.0, 60.0
 # Seconds; together they find a vanished peer within about a minute, whether we are waiting or sending: nodes of the
 # control plane restart in every transition, and a watch that is bound to one would be silent for longer.
 _SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
@@ -51,20 +52,15 @@ _SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "T
 class Transport:
     """Connections to the server of one Configuration. Entering raises ConfigError for unusable certificates."""
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        user_agent: str,
-        observer: Observer | None = None,
-        extra_headers: tuple[tuple[str, str], ...] = (),
-    ) -> None:
-        self._configuration, self._user_agent = configuration, user_agent
-        self._observer, self._extra_headers = observer, extra_headers
+    def __init__(self, configuration: Configuration, user_agent: str, observer: Observer | None = None) -> None:
+        self._configuration, self._observer = configuration, observer
+        acting = credentials.extras(configuration).acting
+        theirs = () if acting is None else acting.headers
+        self._headers = (("User-Agent", user_agent), ("Accept-Encoding", "identity"), *theirs)
         self._session: aiohttp.ClientSession
-        self._loaded: tuple[object, ...] = ()
+        self._tls: ssl.SSLContext
+        self._loaded: dict[str, bytes] | None = None
         self._look_again = float("inf")
-        self._retired: list[aiohttp.ClientSession] = []
-        self._reading = credentials.Alone("reading the kubeconfig again")
         self._warned = ""
         self._base = str(configuration.host).rstrip("/")
         self.proxy: str | None = configuration.proxy
@@ -75,17 +71,30 @@ class Transport:
                 self.proxy = urllib.request.getproxies().get(address.scheme)
 
     async def __aenter__(self) -> Self:
-        loaded = self._files()
-        self._session, self._loaded = self._make(), loaded
+        self._load()
         self._look_again = asyncio.get_running_loop().time() + _CERTIFICATE_PERIOD
+        connector = aiohttp.TCPConnector(
+            limit=self._configuration.connection_pool_maxsize,
+            # Less than the 90 s after which a kube-apiserver closes an idle connection, more than two lease renewals.
+            keepalive_timeout=75.0,
+            socket_factory=_make_socket,
+        )
+        # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
+        jar = aiohttp.DummyCookieJar()
+        self._session = aiohttp.ClientSession(
+            connector=connector, headers=self._headers, trust_env=False, cookie_jar=jar, read_bufsize=256 * 1024
+        )
+        # aiohttp would send a PUT again when the connection is lost before the answer, and that is ours to decide.
+        # There is no public switch; a test fails when this one is gone.
+        self._session._retry_connection = False  # noqa: SLF001 - see above
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._reading.close()
-        if isinstance(plugin := self._configuration.refresh_api_key_hook, credentials.ExecPlugin):
-            await plugin.alone.close()
-        for session in (*self._retired, self._session):
-            await session.close()
+        plugin = self._configuration.refresh_api_key_hook
+        if isinstance(plugin, credentials.ExecPlugin) and plugin.running is not None:
+            plugin.running.cancel()
+            await asyncio.wait({plugin.running})
+        await self._session.close()
 
     async def ask(self, request: errors.Request, seconds: float) -> Raw:
         """Return the object that answers, within `seconds`; raises a KubeError."""
@@ -131,7 +140,7 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         wanted = request.kinds[0]
         accept = f"{_JSON};as={wanted};g=meta.k8s.io;v=v1" if wanted.startswith(errors.PARTIAL) else _JSON
-        headers = {"User-Agent": self._user_agent, "Accept": accept, "Accept-Encoding": "identity", **authorization}
+        headers = {"Accept": accept, **authorization}
         data = None
         if request.body is not None:
             headers["Content-Type"] = "application/merge-patch+json" if request.verb == "patch" else _JSON
@@ -146,11 +155,11 @@ class Transport:
                     METHODS[request.verb],
                     url,
                     data=data,
-                    headers=[*headers.items(), *self._extra_headers] if self._extra_headers else headers,
+                    headers=headers,
                     timeout=limits,
                     allow_redirects=False,
+                    ssl=self._tls,
                     proxy=self.proxy or None,
-                    proxy_headers=self._configuration.proxy_headers,
                     server_hostname=self._configuration.tls_server_name or None,
                 )
             )
@@ -170,9 +179,8 @@ class Transport:
     async def _credentials(self, request: errors.Request) -> dict[str, str]:
         if (now := asyncio.get_running_loop().time()) >= self._look_again:
             self._look_again = now + _CERTIFICATE_PERIOD
-            # Longer than a file takes: a credential plugin may ask for a login, and what there is still serves.
-            await asyncio.wait({self._reading.begin(self._take_changes)}, timeout=_PATIENCE)
-            await self._replace()
+            await self._take_changes()
+            self._replace()
         try:
             return await self._authorization()
         except Exception as error:  # a credential plugin is foreign code: it may raise anything
@@ -193,7 +201,7 @@ class Transport:
 
         Files in the middle of a rotation and a plugin that fails are no failure: the server's own error is raised then.
         """
-        await asyncio.wait({self._reading.begin(self._take_changes)})
+        await self._take_changes()
         credentials.rejected(self._configuration)
         try:
             # Before the certificates, as a plugin may bring one too.
@@ -201,70 +209,46 @@ class Transport:
         except Exception as error:  # noqa: BLE001 - a credential plugin is foreign code: it may raise anything
             self._warn("the server refuses our credentials, and there are no newer ones: %(error)s", error)
             fresh = refused
-        return await self._replace() or fresh != refused
+        return self._replace() or fresh != refused
 
     async def _take_changes(self) -> None:
-        """Read a kubeconfig again that has changed. A request that waits for it may give up: it goes on."""
+        """Read a kubeconfig again that has changed."""
         try:
             await credentials.extras(self._configuration).read_again()
         except config.ConfigError as error:
             text = "the kubeconfig has changed, and what was read before is kept until it can be used: %(error)s"
             self._warn(text, error)
 
-    async def _replace(self) -> bool:
-        """Make a new pool if the certificates have changed, and return whether there is one."""
-        loaded = self._files()
-        if loaded == self._loaded:
-            return False
+    def _replace(self) -> bool:
+        """Load the certificates as they are now, and return whether they have changed and can be used."""
         try:
-            session = self._make()
+            changed = self._load()
         except config.ConfigError as error:
             text = "the certificates have changed, and the old ones are kept until these can be used: %(error)s"
             self._warn(text, error)
             return False
-        self._warned = ""
-        self._retired.append(self._session)
-        self._session, self._loaded = session, loaded
-        # Pools with older certificates may still carry a watch.
-        if len(self._retired) > 2:
-            await self._retired.pop(0).close()
+        self._warned = "" if changed else self._warned
+        return changed
+
+    def _load(self) -> bool:
+        """Give the certificates as they are now to new connections; return whether they differ. Raises ConfigError."""
+        configuration = self._configuration
+        try:
+            loaded = credentials.certificates(configuration)
+            if loaded == self._loaded:
+                return False
+            self._tls, self._loaded = credentials.tls(configuration, loaded), loaded
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            files = (getattr(configuration, name) for name in credentials.DATA)
+            inline = (credentials.DATA[name] for name in credentials.extras(configuration).certificates)
+            names = ", ".join(filter(None, (*files, *inline)))
+            raise config.ConfigError(names or self._base, f"cannot be used for TLS: {error}") from error
         return True
 
     def _warn(self, text: str, error: Exception) -> None:
         if str(error) != self._warned:
             self._warned = str(error)
             _LOG.warning(text, {"error": error})
-
-    def _make(self) -> aiohttp.ClientSession:
-        """Make a pool from the certificates as they are now. Raises ConfigError."""
-        try:
-            context = credentials.tls(self._configuration)
-        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            inline = (credentials.DATA[name] for name in credentials.extras(self._configuration).certificates)
-            names = ", ".join(filter(None, (*self._certificate_files(), *inline)))
-            raise config.ConfigError(names or self._base, f"cannot be used for TLS: {error}") from error
-        connector = aiohttp.TCPConnector(
-            limit=self._configuration.connection_pool_maxsize,
-            ssl=context,
-            # Less than the 90 s after which a kube-apiserver closes an idle connection, more than two lease renewals.
-            keepalive_timeout=75.0,
-            socket_factory=_make_socket,
-        )
-        # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
-        jar = aiohttp.DummyCookieJar()
-        session = aiohttp.ClientSession(connector=connector, trust_env=False, cookie_jar=jar, read_bufsize=256 * 1024)
-        # aiohttp would send a PUT again when the connection is lost before the answer, and that is ours to decide.
-        # There is no public switch; a test fails when this one is gone.
-        session._retry_connection = False  # noqa: SLF001 - see above
-        return session
-
-    def _certificate_files(self) -> tuple[str | None, ...]:
-        return (self._configuration.ssl_ca_cert, self._configuration.cert_file, self._configuration.key_file)
-
-    def _files(self) -> tuple[object, ...]:
-        """Return what tells one set of certificates from the next."""
-        names = self._certificate_files()
-        return (credentials.extras(self._configuration).certificates, names, *config.contents(filter(None, names)))
 
 
 def _make_socket(address: AddrInfoType) -> socket.socket:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -110,20 +109,19 @@ class Unserved:
 Event = Listed[T] | Opened | Applied[T] | Deleted[T] | Bookmark | Disturbed | Unserved
 
 
-async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is known besides
+async def watch(
     source: client.Client,
     selection: resources.Selection,
     reduce: Callable[[Raw], T],
     *,
     timing: Timing,
     newest: Callable[[], str] = lambda: "",
-    uniform: Callable[[float, float], float] = random.uniform,
 ) -> AsyncGenerator[Event[T], None]:
     """Yield events until cancelled or closed; never raises a KubeError, but what `reduce` raises.
 
     `newest` is the newest version that is known otherwise, as of a write.
     """
-    state = _State(selection, timing, uniform)
+    state = _State(selection, timing)
 
     def entry(raw: Raw) -> Entry[T]:
         key, version = state.judged(raw)
@@ -138,7 +136,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
                 listing = await source.list(selection, entry, timeout=timing.listing, retry=False)
                 state.version = listing.resource_version
                 yield Listed(listing.items, listing.resource_version, began, after)
-            version, lasting = state.version, uniform(timing.shortest, timing.longest)
+            version, lasting = state.version, queue.uniform(timing.shortest, timing.longest)
             async with source.open_watch(selection, version, lasting, timing.silence) as events:
                 state.opened()
                 _LOG.debug("the watch of %(object)s is open", {"object": selection, "version": version})
@@ -169,16 +167,13 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
 class _State:
     """What a watch remembers from one attempt to the next: the version, and how things have been going."""
 
-    def __init__(
-        self, selection: resources.Selection, timing: Timing, uniform: Callable[[float, float], float]
-    ) -> None:
+    def __init__(self, selection: resources.Selection, timing: Timing) -> None:
         self.version: str | None = None
         self._selection, self._timing = selection, timing
-        self._backoff = queue.Backoff(timing.first, timing.cap, uniform)
+        self._backoff = queue.Backoff(timing.first, timing.cap)
         # The pauses where a list does not help against a version that is gone.
-        self._gone = queue.Backoff(timing.first, timing.cap, uniform)
+        self._gone = queue.Backoff(timing.first, timing.cap)
         self._clock = asyncio.get_running_loop().time
-        self._uniform = uniform
         self._gone_at = float("-inf")
         self._opened_at: float | None = None
         self._heard_at = 0.0
@@ -248,7 +243,7 @@ class _State:
             self._opened_at = None
             return None if self._lists_at_once() else self.failed(error)
         self._backoff.reset()
-        return Unserved(self._timing.unserved * self._uniform(0.8, 1.2))
+        return Unserved(self._timing.unserved * queue.uniform(0.8, 1.2))
 
     def log(self, trouble: Disturbed | Unserved | None) -> None:
         """Log how a watch has ended; what that means for the operator is logged by its readers, once."""

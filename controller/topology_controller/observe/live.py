@@ -60,8 +60,6 @@ class Evidence:
 
 def unobserved(what: str, error: errors.KubeError) -> facts.Unobserved:
     """The fact of a read that failed, in words that stay the same while the trouble does."""
-    if isinstance(error, errors.NestedTooDeeply):
-        return fields.malformed(what, error)
     reason = " ".join(part for part in (str(error.status or ""), error.reason) if part)
     return facts.Unobserved(what, _REASONS.get(type(error), reason), _KINDS.get(type(error), facts.Kind.UNANSWERED))
 

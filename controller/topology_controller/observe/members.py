@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
+from .. import mounted
 from ..etcd import client, survey
 from . import facts, fields
 
@@ -52,8 +53,8 @@ class Members:
         hosts = frozenset(map(client.host_of, known))
         try:
             context = self._folder.context()
-        except client.FolderError as error:
-            return facts.Unobserved(error.file, error.why)
+        except mounted.MountedFileError as error:
+            return facts.Unobserved(str(error.path), f"it {error.reason}")
         probes = await survey.survey(context, endpoints, hosts, budget=self._budget, observer=self._observer)
         return _fact(probes, hosts)
 

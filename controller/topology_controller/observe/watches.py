@@ -134,7 +134,7 @@ class Watches:
     async def first_answers(self) -> None:
         """Wait until every open watch has read its first list, has a reason why it could not, or died of a bug."""
         while any(
-            not watch.task.done() and not watch.reflector.snapshot().synced and watch.reflector.error is None
+            not watch.task.done() and not watch.reflector.synced and watch.reflector.error is None
             for watch in self._watches.values()
         ):
             self._news.clear()
@@ -305,14 +305,14 @@ class Watches:
         return self.fact(source) if source.key in self._watches else facts.NOT_READ
 
     def _fact(self, watch: _Watch) -> Any:
-        snapshot = watch.reflector.snapshot()
-        if not watch.reflector.alive:
-            if snapshot.error is not None:
-                return live.unobserved(watch.source.what, snapshot.error)
+        kept = watch.reflector
+        if not kept.alive:
+            if kept.error is not None:
+                return live.unobserved(watch.source.what, kept.error)
             return facts.Unobserved(watch.source.what, "not read yet", kind=facts.Kind.AWAITED)
-        if not snapshot.served:
+        if not kept.served:
             return live.missing(watch.source)
-        return live.value(watch.source, snapshot.objects.values())
+        return live.value(watch.source, kept.objects.values())
 
     def _lease(self, lease: facts.Fact[facts.Lease]) -> facts.Fact[facts.Lease]:
         if isinstance(lease, facts.Unobserved):

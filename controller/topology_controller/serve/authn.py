@@ -70,14 +70,10 @@ class Cache(Generic[K, V]):
         self._kept: dict[K, tuple[float, V]] = {}
         """When it ends, and the value."""
 
-    def get(self, key: K) -> V | None:
-        """Return a value, None when there is none or it has ended."""
+    def get(self, key: K) -> tuple[V | None, bool]:
+        """Return a value, None when there is none, and whether it still lasts."""
         ends, value = self._kept.get(key, (0.0, None))
-        return value if asyncio.get_running_loop().time() < ends else None
-
-    def last(self, key: K) -> V | None:
-        """Return a value, also one that has ended."""
-        return self._kept.get(key, (0.0, None))[1]
+        return value, asyncio.get_running_loop().time() < ends
 
     def put(self, key: K, value: V, seconds: float) -> None:
         """Keep a value for so long from now."""
@@ -143,9 +139,9 @@ class Reviews:
     async def _once(self, cache: Cache[K, V], key: K, review: Callable[[], Awaitable[tuple[V, float]]]) -> V:
         """Return what is kept, else ask and keep it; requests that need the same wait for one review."""
         async with self._asking.setdefault(key, asyncio.Lock()):
-            kept = cache.get(key)
-            if kept is None:
-                if not cache.last(key):
+            kept, lasts = cache.get(key)
+            if kept is None or not lasts:
+                if not kept:
                     self._spend()
                 async with self._at_once:
                     kept, seconds = await review()

@@ -252,34 +252,31 @@ class Server:
 
     async def run(self) -> None:
         """Accept until cancelled; handshakes that are not done by then are cut."""
-        async with asyncio.TaskGroup() as group:
-            await self._accept(group)
-
-    async def _accept(self, group: asyncio.TaskGroup) -> None:
         loop, exhausted = asyncio.get_running_loop(), False
-        for number in itertools.count(1):
-            if number % 64 == 0:
-                # A flood leaves time for everything else.
-                await asyncio.sleep(0)
-            try:
-                accepted, (source, *_) = await loop.sock_accept(self._socket)
-            except ConnectionAbortedError:
-                continue
-            except OSError as error:
-                # Out of files or memory: the socket stays readable, and trying at once would take the whole loop.
-                if not exhausted:
-                    _LOG.warning("cannot accept connections: %s", error.strerror or error)
-                exhausted = True
-                await asyncio.sleep(_PAUSE)
-                continue
-            exhausted = False
-            theirs = sum(other == source for other in self._open.values())
-            if theirs < self._limits.share and len(self._open) < self._limits.connections:
-                connection = group.create_task(self._connect(accepted), name="connection")
-                self._open[connection] = source
-                connection.add_done_callback(self._open.pop)
-            else:
-                accepted.close()
+        async with asyncio.TaskGroup() as group:
+            for number in itertools.count(1):
+                if number % 64 == 0:
+                    # A flood leaves time for everything else.
+                    await asyncio.sleep(0)
+                try:
+                    accepted, (source, *_) = await loop.sock_accept(self._socket)
+                except ConnectionAbortedError:
+                    continue
+                except OSError as error:
+                    # Out of files or memory: the socket stays readable, and trying at once would take the whole loop.
+                    if not exhausted:
+                        _LOG.warning("cannot accept connections: %s", error.strerror or error)
+                    exhausted = True
+                    await asyncio.sleep(_PAUSE)
+                    continue
+                exhausted = False
+                theirs = sum(other == source for other in self._open.values())
+                if theirs < self._limits.share and len(self._open) < self._limits.connections:
+                    connection = group.create_task(self._connect(accepted), name="connection")
+                    self._open[connection] = source
+                    connection.add_done_callback(self._open.pop)
+                else:
+                    accepted.close()
 
     async def _connect(self, accepted: socket.socket) -> None:
         """Hand a client over to aiohttp after its handshake, and wait until it has left."""
@@ -319,22 +316,20 @@ class Server:
             headers = {name: value for name, value in error.headers.items() if name == "Allow"}
             return web.Response(status=error.status, text=f"{error.reason}\n".lower(), headers=headers)
         except TimeoutError:
-            if _BEGUN not in request:
-                return web.Response(status=503, text=f"this took longer than {self._limits.request:.0f} s\n")
-            if not streaming and request.transport is not None:
+            failure = web.Response(status=503, text=f"this took longer than {self._limits.request:.0f} s\n")
+            if _BEGUN in request and not streaming and request.transport is not None:
                 request.transport.abort()
         except ConnectionError:
             # The client has left, or was cut.
-            if _BEGUN not in request:
-                return web.Response(status=503, text="the connection was lost\n")
+            failure = web.Response(status=503, text="the connection was lost\n")
         except Exception as error:  # noqa: BLE001 - a bug in one page; the others go on being served
             fields = {"method": request.method, "path": request.path[:200]}
             _LOG.error("%(method)s %(path)s failed", fields, exc_info=error)
-            if _BEGUN not in request:
-                return web.Response(status=500, text="something went wrong here; the log of the operator says what\n")
+            failure = web.Response(status=500, text="something went wrong here; the log of the operator says what\n")
         finally:
             connection.turn(busy=False)
-        return request[_BEGUN]
+        begun: web.StreamResponse = request.get(_BEGUN, failure)
+        return begun
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
         # HTTP/0.9 has no head, and HTTP/1.0 no chunks: a proxy would see the end elsewhere (RFC 9112, 6.1).

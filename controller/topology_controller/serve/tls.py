@@ -104,20 +104,8 @@ def _is_cipher(name: str) -> bool:
     return name.isascii() and "-" in name[1:-1] and name.replace("-", "").isalnum() and name[0] != "-"
 
 
-class CertificateError(OSError):
-    """The serving certificate cannot be used; the text names the file, and nothing that is in it."""
-
-
-def read(folder: pathlib.Path) -> tuple[bytes, ...]:
-    """Read the serving certificate with its chain, and its key. Raises CertificateError."""
-    try:
-        return mounted.read(folder, CERTIFICATE, KEY)
-    except mounted.MountedFileError as error:
-        raise CertificateError(str(error)) from None
-
-
 def make(pair: tuple[bytes, ...], client_ca: str, profile: Profile) -> ssl.SSLContext:
-    """Make a context; without a `client_ca` ("") no certificate is asked for. Raises CertificateError."""
+    """Make a context; without a `client_ca` ("") no certificate is asked for. Raises OSError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
@@ -132,7 +120,7 @@ def make(pair: tuple[bytes, ...], client_ca: str, profile: Profile) -> ssl.SSLCo
             context.set_ciphers(":".join(profile.ciphers) + level)
         mounted.load_pair(context, *pair)
     except (OSError, ValueError) as error:
-        raise CertificateError(f"{CERTIFICATE} and {KEY} cannot be used: {mounted.tls_reason(error)}") from None
+        raise OSError(f"{CERTIFICATE} and {KEY} cannot be used: {mounted.tls_reason(error)}") from None
     if client_ca:
         context.load_verify_locations(cadata=client_ca)
         context.verify_mode = ssl.CERT_OPTIONAL
@@ -141,27 +129,44 @@ def make(pair: tuple[bytes, ...], client_ca: str, profile: Profile) -> ssl.SSLCo
     return context
 
 
-class Contexts:
-    """`current` is the newest context that could be made. Raises CertificateError without a usable pair at first."""
+class ServingTLS:
+    """`current` is the newest context that could be made; certificate folder, client CA and profile are followed.
 
-    def __init__(self, folder: pathlib.Path) -> None:
-        self._folder = folder
-        self._pair = read(folder)
+    The folder is read every `period` seconds. Raises OSError without a usable pair at first.
+    """
+
+    def __init__(
+        self,
+        client: clients.Client,
+        folder: pathlib.Path,
+        *,
+        period: float = PERIOD,
+        timing: watch.Timing | None = None,
+    ) -> None:
+        self._folder, self._period = folder, period
+        self._pair = mounted.read(folder, CERTIFICATE, KEY)
         self._ca = ""
         self._wanted = (self._pair, "", MODERN)
         self._problems: dict[str, str] = {}
         self.current = make(self._pair, "", MODERN)
+        self._api_server: reflector.Reflector[Profile] = reflector.Reflector(
+            client, API_SERVER, wanted, self._changed, malformed=lambda *_: MODERN, timing=timing
+        )
+        self._client_ca: reflector.Reflector[str] = reflector.Reflector(
+            client, CLIENT_CA, _bundle, self._changed, malformed=lambda *_: "", timing=timing
+        )
+        self._watched = dict[str, reflector.Reflector[Any]](apiserver=self._api_server, client_ca=self._client_ca)
 
     def renew(self, client_ca: str, profile: Profile) -> bool:
         """Read the folder again; return whether a new context was made. `client_ca` is in PEM, "" for none."""
         try:
-            pair = read(self._folder)
+            pair = mounted.read(self._folder, CERTIFICATE, KEY)
             if pair != self._pair:
                 make(pair, "", MODERN)
                 _LOG.info("the serving certificate in %s was replaced", self._folder)
                 self._pair = pair
             self._log("certificate", "")
-        except CertificateError as error:
+        except OSError as error:
             self._log("certificate", f"{error}; going on with the certificate that was read before")
         wanted = (self._pair, client_ca, profile)
         if wanted == self._wanted:
@@ -180,49 +185,27 @@ class Contexts:
         problem = ""
         try:
             self.current = make(self._pair, self._ca, profile)
-        except CertificateError as error:
+        except OSError as error:
             # The pair was good a moment ago: it is the profile.
             problem = f"TLS profile {profile.name} cannot be used, so TLS 1.3 it is: {error}"
             self.current = make(self._pair, self._ca, MODERN)
         self._log("profile", problem)
         return True
 
-    def _log(self, subject: str, problem: str) -> None:
-        """Log a problem when it differs from the one before; "" is none."""
-        if problem and problem != self._problems.get(subject):
+    def _log(self, subject: str, problem: str, over: str = "") -> None:
+        """Log a problem when it differs from the one before, and what is to be said when it is over; "" is none."""
+        before, self._problems[subject] = self._problems.get(subject), problem
+        if problem and problem != before:
             _LOG.warning("%s", problem)
-        self._problems[subject] = problem
-
-
-class ServingTLS(Contexts):
-    """Follows certificate folder (every `period` seconds), client CA and profile. Raises CertificateError at first."""
-
-    def __init__(
-        self,
-        client: clients.Client,
-        folder: pathlib.Path,
-        *,
-        period: float = PERIOD,
-        timing: watch.Timing | None = None,
-    ) -> None:
-        super().__init__(folder)
-        self._period = period
-        self._logged: dict[str, str] = {}
-        self._api_server: reflector.Reflector[Profile] = reflector.Reflector(
-            client, API_SERVER, wanted, self._changed, malformed=lambda *_: MODERN, timing=timing
-        )
-        self._client_ca: reflector.Reflector[str] = reflector.Reflector(
-            client, CLIENT_CA, _bundle, self._changed, malformed=lambda *_: "", timing=timing
-        )
-        self._watched = dict[str, reflector.Reflector[Any]](apiserver=self._api_server, client_ca=self._client_ca)
+        elif over and before and not problem:
+            _LOG.info("%s", over)
 
     @property
     def profile(self) -> Profile:
         """The profile that was read last; Modern before that, Intermediate where there is no such object."""
-        snapshot = self._api_server.snapshot()
-        if not snapshot.synced:
+        if not self._api_server.synced:
             return MODERN
-        return next(iter(snapshot.objects.values()), INTERMEDIATE)
+        return next(iter(self._api_server.objects.values()), INTERMEDIATE)
 
     def last_activity(self) -> dict[str, float]:
         """Unix time of the last sign of life of each watch; 0 before the first."""
@@ -238,17 +221,13 @@ class ServingTLS(Contexts):
                 self._renew()
 
     def _changed(self) -> None:
-        for name, watched in self._watched.items():
-            error, selection = str(watched.snapshot().error or ""), watched.selection.describe()
-            if error and error != self._logged.get(name):
-                _LOG.warning("cannot watch %s: %s; going on with what was read last", selection, error)
-            elif self._logged.get(name) and not error:
-                _LOG.info("watching %s again", selection)
-            self._logged[name] = error
+        for watched in self._watched.values():
+            problem = f"cannot watch {watched.selection}: {watched.error}; going on with what was read last"
+            self._log(str(watched.selection), problem if watched.error else "", f"watching {watched.selection} again")
         self._renew()
 
     def _renew(self) -> None:
-        self.renew(next(iter(self._client_ca.snapshot().objects.values()), ""), self.profile)
+        self.renew(next(iter(self._client_ca.objects.values()), ""), self.profile)
 
 
 def _bundle(raw: dict[str, Any]) -> str:

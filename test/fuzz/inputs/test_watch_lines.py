@@ -101,6 +101,7 @@ class Wired(transport.Transport):
     def __init__(self, raw: bytes, piece: int) -> None:
         super().__init__(CONFIGURATION, "t")
         self._session: Any = Wire(raw, piece)
+        self._tls: Any = None
 
     async def _authorization(self) -> dict[str, str]:
         return {}
@@ -170,7 +171,7 @@ def test_a_store_never_holds_what_is_no_object_and_says_that_it_is_in_trouble(ra
         reduced.append(one)
         return str(one["metadata"]["resourceVersion"])
 
-    async def follow() -> reflector.Snapshot[str]:
+    async def follow() -> reflector.Reflector[str]:
         store = reflector.Reflector(
             Server(raw, piece),  # type: ignore[arg-type]  # stands in for the client
             SELECTION,
@@ -180,12 +181,12 @@ def test_a_store_never_holds_what_is_no_object_and_says_that_it_is_in_trouble(ra
             timing=watch.Timing(first=3600.0, cap=3600.0),
         )
         task = asyncio.create_task(store.run())
-        while store.snapshot().error is None and not task.done():  # noqa: ASYNC110 - a store tells of changes, not of this
+        while store.error is None and not task.done():  # noqa: ASYNC110 - a store tells of changes, not of this
             await asyncio.sleep(0)
         assert not task.done(), task.exception()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        return store.snapshot()
+        return store
 
     with bounds.ended(len(raw)):
         found = asyncio.run(follow())

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from test import processes
 
 from topology_api import vocabulary
-from topology_controller import cli, logs, process
+from topology_controller import cli, logs, mounted, process
 from topology_controller.definitions import load
 from topology_controller.etcd import client
 from topology_simulator.etcd import certificates
@@ -169,7 +169,7 @@ def make(path: pathlib.Path) -> client.Folder:
 
 
 def refused(path: pathlib.Path) -> str:
-    with pytest.raises(client.FolderError) as error:
+    with pytest.raises(mounted.MountedFileError) as error:
         make(path).context()
     return str(error.value)
 
@@ -189,7 +189,7 @@ def test_a_file_that_is_not_what_it_should_be_is_named(folder: pathlib.Path, nam
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
-    assert refused(folder).startswith(f"{folder / name}: ")
+    assert refused(folder).startswith(f"{folder / name} ")
 
 
 def locked(key: bytes, password: bytes) -> bytes:
@@ -203,7 +203,7 @@ def test_a_key_of_another_or_with_a_password_is_refused_and_nobody_asked(folder,
     place = folder / "tls.key"
     other = authority.client().key if damage.startswith("of") else locked(place.read_bytes(), damage.encode())
     place.write_bytes(other)
-    assert "tls.key: it is no unencrypted key that goes with tls.crt" in refused(folder)
+    assert "tls.key is no unencrypted key that goes with tls.crt" in refused(folder)
 
 
 def test_no_key_is_told(folder: pathlib.Path, caplog: pytest.LogCaptureFixture):

@@ -38,7 +38,7 @@ async def reflect(store):
         )
         made.woken, made.restored = [], restored
         tasks.append(asyncio.create_task(made.run()))
-        while not (made.snapshot().synced or made.snapshot().error):  # noqa: ASYNC110 - a store tells of changes alone
+        while not (made.synced or made.error):  # noqa: ASYNC110 - a store tells of changes alone
             await asyncio.sleep(0)
         return made
 
@@ -53,7 +53,7 @@ def lists(store):
 
 
 def objects(made):
-    return {name: value for (_, name), value in made.snapshot().objects.items()}
+    return {name: value for (_, name), value in made.objects.items()}
 
 
 async def test_only_a_changed_value_wakes_anybody(store, reflect):
@@ -102,8 +102,7 @@ async def test_trouble_is_told_once_and_its_end_too(store, reflect):
     store.cut(store.error(errors.ServerError, 503))
     await asyncio.sleep(5)
     assert made.woken == [0, 10]
-    assert type(made.snapshot().error) is errors.ServerError
-    assert made.snapshot().since == 10
+    assert type(made.error) is errors.ServerError
     assert made.alive
     assert objects(made) == {"a": 1}
     await asyncio.sleep(60)
@@ -111,9 +110,8 @@ async def test_trouble_is_told_once_and_its_end_too(store, reflect):
     store.refuse = lambda verb: None
     await asyncio.sleep(60)
     assert made.alive
-    assert made.snapshot().error is None
+    assert made.error is None
     assert len(made.woken) == 3
-    assert made.snapshot().since == made.woken[2]
 
 
 async def test_another_kind_of_trouble_is_news(store, reflect):
@@ -121,7 +119,7 @@ async def test_another_kind_of_trouble_is_news(store, reflect):
     store.refuse = lambda verb: store.error(errors.ServerError, 503)
     store.cut(store.error(errors.Unreachable))
     await asyncio.sleep(40)
-    assert [type(made.snapshot().error), len(made.woken)] == [errors.ServerError, 3]
+    assert [type(made.error), len(made.woken)] == [errors.ServerError, 3]
     await asyncio.sleep(30)
     assert not made.alive, "the grace runs from the beginning of all of it"
 
@@ -129,14 +127,14 @@ async def test_another_kind_of_trouble_is_news(store, reflect):
 async def test_silence_is_only_ended_by_a_sign_of_life(store, reflect):
     made = await reflect()
     await asyncio.sleep(152)
-    assert type(made.snapshot().error) is errors.TimedOut
+    assert type(made.error) is errors.TimedOut
     await asyncio.sleep(70)
     assert store.watching
     assert not made.alive, "an answer of 200 is no sign of life after silence"
     store.bookmark()
     await asyncio.sleep(0.1)
     assert made.alive
-    assert made.snapshot().error is None
+    assert made.error is None
 
 
 OURS, LIVE, CHANGED, GONE = "apply", "learn", "MODIFIED", "DELETED"
@@ -411,17 +409,16 @@ def hidden(store):
 async def test_absence_is_an_empty_store_and_no_trouble(store, reflect, absent):
     absent(store)
     made = await reflect(name="a", optional=True)
-    snapshot = made.snapshot()
-    assert (dict(snapshot.objects), snapshot.synced, snapshot.served, snapshot.error) == ({}, True, False, None)
+    assert (made.objects, made.synced, made.served, made.error) == ({}, True, False, None)
     assert made.last_activity > 0
     await asyncio.sleep(3600)
-    assert (made.alive, made.snapshot().error, made.woken) == (True, None, [0])
+    assert (made.alive, made.error, made.woken) == (True, None, [0])
     assert len(store.requests) <= 16, "every few minutes"
     assert store.discovered == (len(store.requests) if absent is hidden else 0), "once with each list"
     refused(store)
     store.discovery = True
     await asyncio.sleep(360)
-    assert isinstance(made.snapshot().error, errors.Forbidden), "now it is there, and may not be read"
+    assert isinstance(made.error, errors.Forbidden), "now it is there, and may not be read"
 
 
 @pytest.mark.parametrize(
@@ -437,7 +434,7 @@ async def test_what_becomes_of_it_is_noticed_and_needs_no_restart(store, reflect
     store.put("a", spec=1)
     before(store)
     made = await reflect(name="a", optional=True)
-    assert type(made.snapshot().error) is error
+    assert type(made.error) is error
     await asyncio.sleep(100)
     after(store)
     store.cut()
@@ -445,14 +442,13 @@ async def test_what_becomes_of_it_is_noticed_and_needs_no_restart(store, reflect
         # A server shows about once a minute that it is alive.
         await asyncio.sleep(60)
         store.bookmark()
-    snapshot = made.snapshot()
-    assert (dict(snapshot.objects), snapshot.served) == ({(None, "a"): 1} if there else {}, there)
-    assert (snapshot.synced, snapshot.error, made.alive) == (True, None, True)
+    assert (made.objects, made.served) == ({(None, "a"): 1} if there else {}, there)
+    assert (made.synced, made.error, made.alive) == (True, None, True)
     assert error is not type(None) or len(made.woken) == 2, "told once"
     store.put("a", spec=2)
     await asyncio.sleep(1)
     # From here on it is watched like any other.
-    assert dict(made.snapshot().objects) == ({(None, "a"): 2} if there else {})
+    assert made.objects == ({(None, "a"): 2} if there else {})
 
 
 @pytest.mark.parametrize("kind", [errors.Forbidden, errors.Unreachable, errors.TimedOut, errors.ServerError])
@@ -460,4 +456,4 @@ async def test_where_discovery_cannot_be_asked_the_refusal_stands(store, reflect
     refused(store)
     store.discovery = store.error(kind)
     made = await reflect(name="a", optional=True)
-    assert isinstance(made.snapshot().error, errors.Forbidden)
+    assert isinstance(made.error, errors.Forbidden)

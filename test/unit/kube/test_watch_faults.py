@@ -125,12 +125,12 @@ async def test_a_watch_in_trouble_waits_and_recovers(faulty, connect, quick, mak
         # Pauses of 0.1, 0.2 and 0.4 s, each with its jitter; a hot loop makes a thousand requests in that time.
         assert server.watches[-1].at - server.watches[0].at > 0.25
         # On a busy machine an answer that is cut lasts long enough to look alive, for that moment.
-        await soon(lambda: made.snapshot().error is not None and not made.alive)
-        assert type(made.snapshot().error) is expected, made.snapshot().error
-        assert dict(made.snapshot().objects) == {(None, "a"): "old"}
+        await soon(lambda: made.error is not None and not made.alive)
+        assert type(made.error) is expected, made.error
+        assert made.objects == {(None, "a"): "old"}
         good.set()
-        await soon(lambda: made.snapshot().objects == {(None, "a"): "new"})
-        await soon(lambda: made.snapshot().error is None)
+        await soon(lambda: made.objects == {(None, "a"): "new"})
+        await soon(lambda: made.error is None)
         assert made.alive
         if expected is not errors.Gone:
             assert len(server.lists) == 1
@@ -184,10 +184,8 @@ async def test_events_of_any_size_arrive_whole_in_pieces_of_any_size(faulty, ref
 
     faulty.behave = behave
     made = await reflect()
-    await soon(lambda: len(made.snapshot().objects) == 3)
-    assert [made.snapshot().objects[None, f"w{number}"] for number in range(3)] == [
-        text + str(number) for number in range(3)
-    ]
+    await soon(lambda: len(made.objects) == 3)
+    assert [made.objects[None, f"w{number}"] for number in range(3)] == [text + str(number) for number in range(3)]
     assert len(faulty.watches) == 1
 
 
@@ -204,5 +202,5 @@ async def test_a_line_without_end_does_not_eat_the_memory(faulty, reflect, monke
 
     faulty.behave = behave
     made = await reflect()
-    await soon(lambda: made.snapshot().error is not None)
-    assert type(made.snapshot().error) is errors.Malformed
+    await soon(lambda: made.error is not None)
+    assert type(made.error) is errors.Malformed

@@ -8,7 +8,6 @@ And how long it waits, in virtual time; and that it never loses an object.
 import asyncio
 import contextlib
 import itertools
-from typing import Any
 
 import looptime
 import pytest
@@ -19,7 +18,11 @@ from topology_controller.kube import errors, reflector, resource, watch
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 pytestmark = pytest.mark.looptime
-EXACT: dict[str, Any] = {"uniform": lambda low, high: (low + high) / 2}
+
+
+@pytest.fixture(autouse=True)
+def _exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("topology_controller.kube.queue.uniform", lambda low, high: (low + high) / 2)
 
 
 async def collect(store, seconds, timing=None, meanwhile=None):
@@ -34,7 +37,6 @@ async def collect(store, seconds, timing=None, meanwhile=None):
             resource.Selection(WIDGETS),
             lambda raw: f"the {raw['metadata']['name']}",
             timing=timing or watch.Timing(),
-            **EXACT,
         )
         async with contextlib.aclosing(events):
             async for event in events:
@@ -301,9 +303,9 @@ def test_no_sequence_of_faults_loses_an_object(store, steps):
         expected = {
             (None, name): (raw.get("spec"), raw["metadata"]["resourceVersion"]) for name, raw in own.objects.items()
         }
-        assert dict(made.snapshot().objects) == expected
-        assert made.snapshot().synced
-        assert made.snapshot().error is None
+        assert made.objects == expected
+        assert made.synced
+        assert made.error is None
         assert made.alive
         assert len(own.requests) < 2 * asyncio.get_running_loop().time() + 10
         task.cancel()

@@ -11,11 +11,15 @@ from topology_controller.kube import queue
 pytestmark = pytest.mark.looptime
 
 
+@pytest.fixture(autouse=True)
+def _exact(monkeypatch):
+    monkeypatch.setattr(queue, "uniform", lambda low, high: (low + high) / 2)
+
+
 def queued():
     """A queue whose pauses are not varied, and what it tells its observer."""
     observer = mock.create_autospec(queue._Observer, instance=True)
-    backoff = queue.Backoff(1.0, 60.0, lambda low, high: (low + high) / 2)
-    return queue.WorkQueue(observer, backoff=backoff), observer
+    return queue.WorkQueue(observer), observer
 
 
 async def nothing_within(work, seconds):

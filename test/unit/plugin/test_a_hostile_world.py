@@ -246,7 +246,7 @@ def test_these_worlds_hold_every_advisory_and_commands_with_hostile_values() -> 
 
 @pytest.mark.parametrize("evil", EVIL)
 def test_no_hint_repeats_a_user_or_a_namespace(evil: str) -> None:
-    acting = cluster.Acting.of(evil, [evil], evil)
+    acting = cluster.Acting(evil, (evil,), evil)
     connection = cluster.Connection(None, "https://example.com", acting)  # type: ignore[arg-type] # nothing is sent
     resource = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
     refused = [kind("patch", resource, evil, "x", 403, "x", "no") for kind in (kube.Forbidden, kube.NotFound)]

@@ -164,8 +164,7 @@ def test_somebody_else_is_named_on_either_side_of_the_verb() -> None:
     found = arguments.parse(words)
     assert (found.context, found.kubeconfig, found.request_timeout) == ("c", None, 10.0)
     assert arguments.parse(["--context", "c", "status"]).context == "c"
-    acting = cluster.Acting.of(found.as_user, found.as_group, found.as_uid)
-    assert acting is not None
+    acting = cluster.Acting(found.as_user, tuple(found.as_group), found.as_uid)
     assert acting.headers == (
         ("Impersonate-User", "jane"),
         ("Impersonate-Group", "ops"),

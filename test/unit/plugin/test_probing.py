@@ -258,7 +258,7 @@ def test_the_answer_is_what_the_schema_says_and_nothing_moves_the_cursor() -> No
 
 async def test_an_authority_that_is_gone_is_said_and_nothing_is_asked() -> None:
     class Client:
-        has_proxy = False
+        proxy = None
 
         async def get(self, *_: object, **__: object) -> dict[str, Any]:
             return INGRESS

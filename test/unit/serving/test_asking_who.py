@@ -166,12 +166,12 @@ async def test_what_is_remembered_is_bounded_and_the_next_to_end_goes_first():
     for number, seconds in enumerate((30, 10, 20)):
         kept.put(number, f"number {number}", seconds)
     kept.put(3, "number 3", 5)
-    assert [kept.get(number) for number in range(4)] == ["number 0", None, "number 2", "number 3"]
+    assert [kept.get(number)[0] for number in range(4)] == ["number 0", None, "number 2", "number 3"]
     kept.put(4, "", 40)
     kept.put(5, "number 5", 1)
-    assert [kept.get(number) for number in range(6)] == ["number 0", None, "number 2", None, None, "number 5"]
+    assert [kept.get(number)[0] for number in range(6)] == ["number 0", None, "number 2", None, None, "number 5"]
     await asyncio.sleep(30)
-    assert (kept.get(0), kept.last(0)) == (None, "number 0")
+    assert kept.get(0) == ("number 0", False)
 
 
 async def test_no_token_is_kept_as_it_is(cluster, asked):
