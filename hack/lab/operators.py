@@ -6,6 +6,7 @@ operator makes for each. What a real one makes is not installed.
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import json
 import os
@@ -22,6 +23,7 @@ import yaml
 from topology_deploy import manifests
 from topology_simulator import cluster, configured, install, kinds, kubeconfig, machines, operands
 from topology_simulator.actors import console, etcd_operator, machine_config, static_pods, version, workloads
+from topology_simulator.apiserver import patch
 from topology_simulator.envtest import openshift
 from topology_simulator.etcd import keeping
 
@@ -44,35 +46,15 @@ CONTROLLERS = (
 _BESIDE = {name for pin in PINS.values() for name in pin.get("beside", ())}
 NAMES = tuple(name for name, pin in PINS.items() if "start" in pin and name not in _BESIDE)
 """Those that can be named."""
-_GROUPS = (
+_GROUPS = frozenset((
     "config.openshift.io", "controlplane.operator.openshift.io", "machine.openshift.io",
     "machineconfiguration.openshift.io", "operator.openshift.io", "security.openshift.io",
-)  # fmt: skip
-_MIGRATIONS = kinds.Kind("migration.k8s.io", "storageversionmigrations", "StorageVersionMigration", version="v1alpha1")
-"""Of kube-storage-version-migrator, where the kube-apiserver operator puts two."""
+))  # fmt: skip
+"""Served in every run."""
 _FEATURES = "vendor/github.com/openshift/api/features/features.go"
 _DEFAULT = re.compile(r"\bconfigv1\.Default\b|\binDefault\(\)")
 _PLACEHOLDER = re.compile(r"placeholder\.url\.oc\.will\.replace\.this\.org/placeholdernamespace:([a-z0-9-]+)")
 _IMAGE = "quay.io/lab/{}@sha256:" + "a" * 64
-_MADE = {
-    "mco": {
-        kinds.CONTROLLER_CONFIGS: "", kinds.MACHINE_CONFIG_POOLS: "", kinds.MACHINE_CONFIGS: "",
-        kinds.CLUSTER_OPERATORS: "machine-config",
-    },
-    "kube-apiserver": {
-        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.KUBE_API_SERVERS: "", kinds.LEASES: "kube-apiserver-operator",
-        kinds.PODS: "kube-apiserver-operator",
-    },
-    "kube-controller-manager": {
-        kinds.CLUSTER_OPERATORS: "kube-controller-manager", kinds.KUBE_CONTROLLER_MANAGERS: "",
-    },
-    "kube-scheduler": {kinds.CLUSTER_OPERATORS: "kube-scheduler", kinds.KUBE_SCHEDULERS: ""},
-    "etcd": {
-        kinds.CLUSTER_OPERATORS: "etcd", kinds.ETCDS: "", kinds.CONFIG_MAPS: cluster.ETCD_ENDPOINTS,
-        kinds.LEASES: cluster.ETCD_LEASE,
-    },
-}  # fmt: skip
-"""What a real operator makes, or its manifests, by how its name begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,59 +88,73 @@ def built(names: Collection[str]) -> list[Program]:
 def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]]:
     """Return what plays another part than in a cluster in a box: what is real there plays none."""
     parts: dict[type[actor.Actor], type[actor.Actor]] = {
-        workloads.Workloads: played.Workloads,
+        workloads.Workloads: played.other(played.Workloads, operators=workloads.Workloads.operators.difference(names)),
         console.Console: played.Console,
     }
     if "mco" in names:
         parts[machine_config.MachineConfig] = played.Daemons
-    if "cvo" in names:
-        parts[version.Version] = played.other(version.Version, step=played.nothing, watched=())
+    for name, part in (("cvo", version.Version), ("ingress", workloads.Ingress), ("console", console.Console)):
+        if name in names:
+            parts[part] = played.other(part, step=played.nothing, watched=())
     installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
     parts[static_pods.StaticPods] = played.other(static_pods.StaticPods, installed=installed)
     if "etcd" in names:
         parts[etcd_operator.EtcdOperator] = played.Etcds
-    if "kube-apiserver" in names:
-        readers = tuple(reader for reader in operands.READERS if not reader.app.startswith("kube-apiserver"))
-        parts[workloads.OperatorPods] = played.other(workloads.OperatorPods, readers=readers)
+    readers = tuple(reader for reader in operands.READERS if reader.app.removesuffix("-operator") not in names)
+    parts[workloads.OperatorPods] = played.other(workloads.OperatorPods, readers=readers)
     return parts
 
 
-def definitions() -> list[dict[str, Any]]:
-    """Return what is served: OpenShift's own definitions, more than a cluster in a box has."""
-    migrations = install.of_anything(_MIGRATIONS, status={})
-    migrations["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, in a lab"}
-    return [*openshift.definitions(), *openshift.others(_GROUPS), migrations]
+def definitions(names: Collection[str]) -> list[dict[str, Any]]:
+    """Return what is served: OpenShift's own definitions, more than a cluster in a box has, and those of no module."""
+    groups = _GROUPS.union(*(PINS[name].get("groups", ()) for name in names))
+    loose = {kinds.any_kind(obj) for name in names for obj in PINS[name].get("loose", ())}
+    unchecked = [install.of_anything(kind, status={}) for kind in loose]
+    for each in unchecked:
+        each["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, in a lab"}
+    return [*openshift.definitions(), *openshift.others(groups), *unchecked]
 
 
 class Setting:
     """What the programs of a run find: objects in the cluster, and files in a folder each."""
 
-    def __init__(self, names: Collection[str], programs: Collection[Program], kind: shape.Shape) -> None:
+    def __init__(
+        self, names: Collection[str], programs: Collection[Program], kind: shape.Shape, served: server.RealServer
+    ) -> None:
         self._names, self._programs, self._shape = names, programs, kind
+        there = served.kubeconfig()["clusters"][0]["cluster"]
+        authority = base64.b64decode(there["certificate-authority-data"]).decode()
+        self._words = {"{authority}": json.dumps(authority)[1:-1], "{server}": there["server"]}
+        self.needed = {_key(obj): obj for name in (*names, "every") for obj in self._needs(name)}
+        """What else they need; `objects` takes out what is merged into another."""
         if "etcd" in names:
             # Members listen at the addresses of their nodes; another run has others.
             machines.network = ipaddress.IPv4Address("127.0.0.0") + (1 + os.getpid() % 65534) * 256
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield what there is before anybody acts, namespaces first."""
-        absent = [each for name in self._names for each in _MADE.get(name, {}).items()]
+        made = [each for name in self._names for each in PINS[name].get("makes", {}).items()]
+        absent = [(kinds.named(kind), start) for kind, starts in made for start in starts]
         for obj in cluster.objects(self._shape):
-            kind, called = kinds.kind_of(obj), obj["metadata"]["name"]
+            kind = kinds.kind_of(obj)
+            called = "/".join(filter(None, _key(obj)[1:]))
             if not any(kind is theirs and called.startswith(start) for theirs, start in absent):
-                yield self._as_found(kind, obj)
+                yield self._with_needs(self._as_found(kind, obj))
         for program in self._programs:
-            yield from self._applied(program)
+            for obj in self._applied(program):
+                yield self._with_needs(obj)
 
-    def needs(self, authority: bytes) -> Iterator[dict[str, Any]]:
-        """Yield what else the operators need, once each; `authority` is the CA that everybody trusts."""
-        needed: dict[tuple[str, ...], dict[str, Any]] = {}
-        for name in ("every", *self._names):
-            file = HERE / "needs" / f"{name}.yaml"
-            text = file.read_text(encoding="utf-8") if file.exists() else "[]"
-            for obj in yaml.safe_load(text.replace("{authority}", json.dumps(authority.decode())[1:-1])):
-                meta = obj["metadata"]
-                needed.setdefault((obj["kind"], meta.get("namespace", ""), meta["name"]), obj)
-        yield from needed.values()
+    def _with_needs(self, obj: dict[str, Any]) -> dict[str, Any]:
+        merged: dict[str, Any] = patch.merge(obj, self.needed.pop(_key(obj), {}))
+        return merged
+
+    def _needs(self, name: str) -> list[dict[str, Any]]:
+        file = HERE / "needs" / f"{name}.yaml"
+        text = file.read_text(encoding="utf-8") if file.exists() else "[]"
+        for word, content in self._words.items():
+            text = text.replace(word, content)
+        objects: list[dict[str, Any]] = yaml.safe_load(text)
+        return objects
 
     def _as_found(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
         """Return an object as it is before its real operator has seen it."""
@@ -229,6 +225,10 @@ class Setting:
         (released / "image-references").write_text(json.dumps(references), encoding="utf-8")
         metadata = {"kind": "cincinnati-metadata-v0", "version": release, "previous": []}
         (released / "release-metadata").write_text(json.dumps(metadata), encoding="utf-8")
+
+
+def _key(obj: dict[str, Any]) -> tuple[str, str, str]:
+    return kinds.any_kind(obj).path(), obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def _gates(source: str) -> Iterator[tuple[str, bool]]:
