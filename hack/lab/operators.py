@@ -46,11 +46,6 @@ CONTROLLERS = (
 _BESIDE = {name for pin in PINS.values() for name in pin.get("beside", ())}
 NAMES = tuple(name for name, pin in PINS.items() if "start" in pin and name not in _BESIDE)
 """Those that can be named."""
-_GROUPS = frozenset((
-    "config.openshift.io", "controlplane.operator.openshift.io", "machine.openshift.io",
-    "machineconfiguration.openshift.io", "operator.openshift.io", "security.openshift.io",
-))  # fmt: skip
-"""Served in every run."""
 _FEATURES = "vendor/github.com/openshift/api/features/features.go"
 _DEFAULT = re.compile(r"\bconfigv1\.Default\b|\binDefault\(\)")
 _PLACEHOLDER = re.compile(r"placeholder\.url\.oc\.will\.replace\.this\.org/placeholdernamespace:([a-z0-9-]+)")
@@ -107,7 +102,7 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
 
 def definitions(names: Collection[str]) -> list[dict[str, Any]]:
     """Return what is served: OpenShift's own definitions, more than a cluster in a box has, and those of no module."""
-    groups = _GROUPS.union(*(PINS[name].get("groups", ()) for name in names))
+    groups = {group for name in ("every", *names) for group in PINS[name].get("groups", ())}
     loose = {kinds.any_kind(obj) for name in names for obj in PINS[name].get("loose", ())}
     unchecked = [install.of_anything(kind, status={}) for kind in loose]
     for each in unchecked:
@@ -122,9 +117,9 @@ class Setting:
         self, names: Collection[str], programs: Collection[Program], kind: shape.Shape, served: server.RealServer
     ) -> None:
         self._names, self._programs, self._shape = names, programs, kind
-        there = served.kubeconfig()["clusters"][0]["cluster"]
-        authority = base64.b64decode(there["certificate-authority-data"]).decode()
-        self._words = {"{authority}": json.dumps(authority)[1:-1], "{server}": there["server"]}
+        authority = base64.b64decode(served.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"])
+        self._well = f"127.0.0.1:{keeping.free_ports(1)[0]}"
+        self._words = {"{authority}": json.dumps(authority.decode())[1:-1], "{well}": self._well}
         self.needed = {_key(obj): obj for name in (*names, "every") for obj in self._needs(name)}
         """What else they need; `objects` takes out what is merged into another."""
         if "etcd" in names:
@@ -133,31 +128,27 @@ class Setting:
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield what there is before anybody acts, namespaces first."""
-        made = [each for name in self._names for each in PINS[name].get("makes", {}).items()]
-        absent = [(kinds.named(kind), start) for kind, starts in made for start in starts]
-        for obj in cluster.objects(self._shape):
-            kind = kinds.kind_of(obj)
-            called = "/".join(filter(None, _key(obj)[1:]))
-            if not any(kind is theirs and called.startswith(start) for theirs, start in absent):
-                yield self._with_needs(self._as_found(kind, obj))
-        for program in self._programs:
-            for obj in self._applied(program):
-                yield self._with_needs(obj)
+        found = (self._as_found(obj) for obj in cluster.objects(self._shape) if not self._made(obj))
+        applied = (obj for program in self._programs for obj in self._applied(program))
+        for obj in (*found, *applied):
+            yield patch.merge(obj, self.needed.pop(_key(obj), {}))
 
-    def _with_needs(self, obj: dict[str, Any]) -> dict[str, Any]:
-        merged: dict[str, Any] = patch.merge(obj, self.needed.pop(_key(obj), {}))
-        return merged
+    def _made(self, obj: dict[str, Any]) -> bool:
+        """Whether a real operator makes an object: where `makes` has how its namespace and name begin."""
+        makes = [each for name in self._names for each in PINS[name].get("makes", {}).items()]
+        starts = [start for kind, starts in makes if kinds.named(kind) is kinds.kind_of(obj) for start in starts]
+        return "/".join(filter(None, _key(obj)[1:])).startswith(tuple(starts))
 
     def _needs(self, name: str) -> list[dict[str, Any]]:
         file = HERE / "needs" / f"{name}.yaml"
         text = file.read_text(encoding="utf-8") if file.exists() else "[]"
         for word, content in self._words.items():
             text = text.replace(word, content)
-        objects: list[dict[str, Any]] = yaml.safe_load(text)
-        return objects
+        return list(yaml.safe_load(text))
 
-    def _as_found(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
+    def _as_found(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return an object as it is before its real operator has seen it."""
+        kind = kinds.kind_of(obj)
         if kind is kinds.FEATURE_GATES:
             self._switch(obj["status"]["featureGates"][0])
         elif kind is kinds.CLUSTER_VERSIONS and "cvo" in self._names:
@@ -172,7 +163,8 @@ class Setting:
         """Let there be every gate that a program knows; on are those that its sources have on by default."""
         files = (program.built / _FEATURES for program in self._programs if "features" in program.pin["files"])
         texts = [file.read_text(encoding="utf-8") for file in files]
-        known = {gate: on for text in texts for gate, on in _gates(text)}
+        known = {gate: True for program in self._programs for gate in program.pin.get("gates", ())}
+        known |= {gate: on for text in texts for gate, on in _gates(text)}
         known |= {gate["name"]: on for on in (True, False) for gate in gates["enabled" if on else "disabled"]}
         for part, member in (("enabled", True), ("disabled", False)):
             gates[part] = [{"name": gate} for gate, on in sorted(known.items()) if on is member]
@@ -205,6 +197,7 @@ class Setting:
         (port,) = keeping.free_ports(1)
         words = {
             "folder": folder, "files": program.built, "version": self._shape.version, "image": image, "port": port,
+            "certs": served.folder / "certs", "well": self._well,
         }  # fmt: skip
         settings = [f"{name}={value.format(**words)}" for name, value in program.pin["environment"].items()]
         started = [*program.pin.get("inside", ()), f"{program.built / program.name}", *program.pin["start"]]

@@ -53,7 +53,7 @@ _SETTLE_SECONDS = 60
 _NOBODY = "none"
 """In place of a name: everybody is played, and the figures are the simulator's."""
 PACE = dataclasses.replace(
-    pace.DEMO, reboot=8.0, lease_renew=26.0, second_revision=36.0, quiet_pods=30.0, guard=16.0, static_pod=5.0
+    pace.DEMO, reboot=8, lease_renew=26.0, second_revision=36.0, quiet_pods=30.0, router=31.0, guard=16, static_pod=5.0
 )
 """Of the actors: what was measured beside real operators, but for reboots."""
 _WATCHED = (
