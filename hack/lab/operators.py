@@ -128,9 +128,9 @@ class Setting:
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield what there is before anybody acts, namespaces first."""
-        found = (self._as_found(obj) for obj in cluster.objects(self._shape) if not self._made(obj))
+        installed = (self._as_found(obj) for obj in cluster.objects(self._shape) if not self._made(obj))
         applied = (obj for program in self._programs for obj in self._applied(program))
-        for obj in (*found, *applied):
+        for obj in (*installed, *applied):
             yield patch.merge(obj, self.needed.pop(_key(obj), {}))
 
     def _made(self, obj: dict[str, Any]) -> bool:

@@ -162,8 +162,8 @@ class Ingress(actor.Actor):
     """The ingress operator: as many routers as the topology says, unless a number is written.
 
     Explicit `spec.replicas` wins over topology: that is how the real operator treats the default controller that it
-    created itself with `replicas: 1`, and why a grown cluster can keep a single router. A router goes with its node, is
-    again after a while, and nobody calls that progress: cluster-ingress-operator (0c0c6484) in hack/lab, story `grow`.
+    created itself with `replicas: 1`, and why a grown cluster can keep a single router. A router goes with its node
+    and comes back later, which is no progress: cluster-ingress-operator 0c0c6484 in hack/lab, story `grow`.
     """
 
     agent = "ingress-operator"
