@@ -6,6 +6,7 @@ operator makes for each. What a real one makes is not installed.
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import json
 import os
@@ -22,6 +23,7 @@ import yaml
 from topology_deploy import manifests
 from topology_simulator import cluster, configured, install, kinds, kubeconfig, machines, operands
 from topology_simulator.actors import console, etcd_operator, machine_config, static_pods, version, workloads
+from topology_simulator.apiserver import patch
 from topology_simulator.envtest import openshift
 from topology_simulator.etcd import keeping
 
@@ -44,35 +46,10 @@ CONTROLLERS = (
 _BESIDE = {name for pin in PINS.values() for name in pin.get("beside", ())}
 NAMES = tuple(name for name, pin in PINS.items() if "start" in pin and name not in _BESIDE)
 """Those that can be named."""
-_GROUPS = (
-    "config.openshift.io", "controlplane.operator.openshift.io", "machine.openshift.io",
-    "machineconfiguration.openshift.io", "operator.openshift.io", "security.openshift.io",
-)  # fmt: skip
-_MIGRATIONS = kinds.Kind("migration.k8s.io", "storageversionmigrations", "StorageVersionMigration", version="v1alpha1")
-"""Of kube-storage-version-migrator, where the kube-apiserver operator puts two."""
 _FEATURES = "vendor/github.com/openshift/api/features/features.go"
 _DEFAULT = re.compile(r"\bconfigv1\.Default\b|\binDefault\(\)")
 _PLACEHOLDER = re.compile(r"placeholder\.url\.oc\.will\.replace\.this\.org/placeholdernamespace:([a-z0-9-]+)")
 _IMAGE = "quay.io/lab/{}@sha256:" + "a" * 64
-_MADE = {
-    "mco": {
-        kinds.CONTROLLER_CONFIGS: "", kinds.MACHINE_CONFIG_POOLS: "", kinds.MACHINE_CONFIGS: "",
-        kinds.CLUSTER_OPERATORS: "machine-config",
-    },
-    "kube-apiserver": {
-        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.KUBE_API_SERVERS: "", kinds.LEASES: "kube-apiserver-operator",
-        kinds.PODS: "kube-apiserver-operator",
-    },
-    "kube-controller-manager": {
-        kinds.CLUSTER_OPERATORS: "kube-controller-manager", kinds.KUBE_CONTROLLER_MANAGERS: "",
-    },
-    "kube-scheduler": {kinds.CLUSTER_OPERATORS: "kube-scheduler", kinds.KUBE_SCHEDULERS: ""},
-    "etcd": {
-        kinds.CLUSTER_OPERATORS: "etcd", kinds.ETCDS: "", kinds.CONFIG_MAPS: cluster.ETCD_ENDPOINTS,
-        kinds.LEASES: cluster.ETCD_LEASE,
-    },
-}  # fmt: skip
-"""What a real operator makes, or its manifests, by how its name begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,62 +83,72 @@ def built(names: Collection[str]) -> list[Program]:
 def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]]:
     """Return what plays another part than in a cluster in a box: what is real there plays none."""
     parts: dict[type[actor.Actor], type[actor.Actor]] = {
-        workloads.Workloads: played.Workloads,
+        workloads.Workloads: played.other(played.Workloads, operators=workloads.Workloads.operators.difference(names)),
         console.Console: played.Console,
     }
     if "mco" in names:
         parts[machine_config.MachineConfig] = played.Daemons
-    if "cvo" in names:
-        parts[version.Version] = played.other(version.Version, step=played.nothing, watched=())
+    for name, part in (("cvo", version.Version), ("ingress", workloads.Ingress), ("console", console.Console)):
+        if name in names:
+            parts[part] = played.other(part, step=played.nothing, watched=())
     installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
     parts[static_pods.StaticPods] = played.other(static_pods.StaticPods, installed=installed)
     if "etcd" in names:
         parts[etcd_operator.EtcdOperator] = played.Etcds
-    if "kube-apiserver" in names:
-        readers = tuple(reader for reader in operands.READERS if not reader.app.startswith("kube-apiserver"))
-        parts[workloads.OperatorPods] = played.other(workloads.OperatorPods, readers=readers)
+    readers = tuple(reader for reader in operands.READERS if reader.app.removesuffix("-operator") not in names)
+    parts[workloads.OperatorPods] = played.other(workloads.OperatorPods, readers=readers)
     return parts
 
 
-def definitions() -> list[dict[str, Any]]:
-    """Return what is served: OpenShift's own definitions, more than a cluster in a box has."""
-    migrations = install.of_anything(_MIGRATIONS, status={})
-    migrations["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, in a lab"}
-    return [*openshift.definitions(), *openshift.others(_GROUPS), migrations]
+def definitions(names: Collection[str]) -> list[dict[str, Any]]:
+    """Return what is served: OpenShift's own definitions, more than a cluster in a box has, and those of no module."""
+    groups = {group for name in ("every", *names) for group in PINS[name].get("groups", ())}
+    loose = {kinds.any_kind(obj) for name in names for obj in PINS[name].get("loose", ())}
+    unchecked = [install.of_anything(kind, status={}) for kind in loose]
+    for each in unchecked:
+        each["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, in a lab"}
+    return [*openshift.definitions(), *openshift.others(groups), *unchecked]
 
 
 class Setting:
     """What the programs of a run find: objects in the cluster, and files in a folder each."""
 
-    def __init__(self, names: Collection[str], programs: Collection[Program], kind: shape.Shape) -> None:
+    def __init__(
+        self, names: Collection[str], programs: Collection[Program], kind: shape.Shape, served: server.RealServer
+    ) -> None:
         self._names, self._programs, self._shape = names, programs, kind
+        authority = base64.b64decode(served.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"])
+        self._well = f"127.0.0.1:{keeping.free_ports(1)[0]}"
+        self._words = {"{authority}": json.dumps(authority.decode())[1:-1], "{well}": self._well}
+        self.needed = {_key(obj): obj for name in (*names, "every") for obj in self._needs(name)}
+        """What else they need; `objects` takes out what is merged into another."""
         if "etcd" in names:
             # Members listen at the addresses of their nodes; another run has others.
             machines.network = ipaddress.IPv4Address("127.0.0.0") + (1 + os.getpid() % 65534) * 256
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield what there is before anybody acts, namespaces first."""
-        absent = [each for name in self._names for each in _MADE.get(name, {}).items()]
-        for obj in cluster.objects(self._shape):
-            kind, called = kinds.kind_of(obj), obj["metadata"]["name"]
-            if not any(kind is theirs and called.startswith(start) for theirs, start in absent):
-                yield self._as_found(kind, obj)
-        for program in self._programs:
-            yield from self._applied(program)
+        installed = (self._as_found(obj) for obj in cluster.objects(self._shape) if not self._made(obj))
+        applied = (obj for program in self._programs for obj in self._applied(program))
+        for obj in (*installed, *applied):
+            yield patch.merge(obj, self.needed.pop(_key(obj), {}))
 
-    def needs(self, authority: bytes) -> Iterator[dict[str, Any]]:
-        """Yield what else the operators need, once each; `authority` is the CA that everybody trusts."""
-        needed: dict[tuple[str, ...], dict[str, Any]] = {}
-        for name in ("every", *self._names):
-            file = HERE / "needs" / f"{name}.yaml"
-            text = file.read_text(encoding="utf-8") if file.exists() else "[]"
-            for obj in yaml.safe_load(text.replace("{authority}", json.dumps(authority.decode())[1:-1])):
-                meta = obj["metadata"]
-                needed.setdefault((obj["kind"], meta.get("namespace", ""), meta["name"]), obj)
-        yield from needed.values()
+    def _made(self, obj: dict[str, Any]) -> bool:
+        """Whether a real operator makes an object: where `makes` has how its namespace and name begin."""
+        makes = [each for name in self._names for each in PINS[name].get("makes", {}).items()]
+        starts = [start for kind, starts in makes if kinds.named(kind) is kinds.kind_of(obj) for start in starts]
+        return "/".join(filter(None, _key(obj)[1:])).startswith(tuple(starts))
 
-    def _as_found(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
+    def _needs(self, name: str) -> list[dict[str, Any]]:
+        file = HERE / "needs" / f"{name}.yaml"
+        text = file.read_text(encoding="utf-8") if file.exists() else "[]"
+        for word, content in self._words.items():
+            text = text.replace(word, content)
+        return list(yaml.safe_load(text))
+
+    def _as_found(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return an object as it is before its real operator has seen it."""
+        kind = kinds.kind_of(obj)
         if kind is kinds.FEATURE_GATES:
             self._switch(obj["status"]["featureGates"][0])
         elif kind is kinds.CLUSTER_VERSIONS and "cvo" in self._names:
@@ -176,7 +163,8 @@ class Setting:
         """Let there be every gate that a program knows; on are those that its sources have on by default."""
         files = (program.built / _FEATURES for program in self._programs if "features" in program.pin["files"])
         texts = [file.read_text(encoding="utf-8") for file in files]
-        known = {gate: on for text in texts for gate, on in _gates(text)}
+        known = {gate: True for program in self._programs for gate in program.pin.get("gates", ())}
+        known |= {gate: on for text in texts for gate, on in _gates(text)}
         known |= {gate["name"]: on for on in (True, False) for gate in gates["enabled" if on else "disabled"]}
         for part, member in (("enabled", True), ("disabled", False)):
             gates[part] = [{"name": gate} for gate, on in sorted(known.items()) if on is member]
@@ -209,6 +197,7 @@ class Setting:
         (port,) = keeping.free_ports(1)
         words = {
             "folder": folder, "files": program.built, "version": self._shape.version, "image": image, "port": port,
+            "certs": served.folder / "certs", "well": self._well,
         }  # fmt: skip
         settings = [f"{name}={value.format(**words)}" for name, value in program.pin["environment"].items()]
         started = [*program.pin.get("inside", ()), f"{program.built / program.name}", *program.pin["start"]]
@@ -229,6 +218,10 @@ class Setting:
         (released / "image-references").write_text(json.dumps(references), encoding="utf-8")
         metadata = {"kind": "cincinnati-metadata-v0", "version": release, "previous": []}
         (released / "release-metadata").write_text(json.dumps(metadata), encoding="utf-8")
+
+
+def _key(obj: dict[str, Any]) -> tuple[str, str, str]:
+    return kinds.any_kind(obj).path(), obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def _gates(source: str) -> Iterator[tuple[str, bool]]:

@@ -115,7 +115,7 @@ class Pods(actor.Actor):
         """Bind, start, stop and remove."""
         nodes = {node["metadata"]["name"]: node for node in self.mirror.all(kinds.NODES)}
         pods = self.mirror.all(kinds.PODS)
-        load = collections.Counter(pod["spec"].get("nodeName") for pod in pods)
+        load = collections.Counter(place for pod in pods for place in _places(pod, pod["spec"].get("nodeName")))
         for pod in pods:
             meta, home = pod["metadata"], pod["spec"].get("nodeName")
             if "deletionTimestamp" in meta:
@@ -124,8 +124,9 @@ class Pods(actor.Actor):
                     await self.api.delete(kinds.PODS, meta["name"] + _AT_ONCE, meta["namespace"])
             elif not home:
                 free = [name for name, node in nodes.items() if cluster.counts_as_ready(node)]
-                if place := _only_place(pod) or min(free, key=lambda name: load[name], default=""):
-                    load[place] += 1
+                spread = sorted(free, key=lambda name: [load[place] for place in _places(pod, name)])
+                if place := _only_place(pod) or next(iter(spread), ""):
+                    load.update(_places(pod, place))
                     await self._bind(pod, place)
             elif home in nodes and meta["name"].startswith(_SHORT):
                 if self.waits.due(("start", meta["uid"]), self.pace.replica) and pod["status"]["phase"] != "Succeeded":
@@ -179,6 +180,12 @@ async def _say_running(kubelet: actor.Actor, pod: dict[str, Any], node: dict[str
         if container["name"] == "etcd"
     ]
     await kubelet.say(kinds.PODS, pod, wanted, phase="Running", podIPs=ips, containerStatuses=containers)
+
+
+def _places(pod: Mapping[str, Any], node: str | None) -> list[object]:
+    """Return what is counted of a pod on a node: first that its owner has one there, then that it is there."""
+    owners = pod["metadata"].get("ownerReferences") or [{}]
+    return [(node, owners[0].get("uid")), node]
 
 
 def _only_place(pod: Mapping[str, Any]) -> str:

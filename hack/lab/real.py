@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import base64
 import contextlib
 import dataclasses
 import io
@@ -54,7 +53,7 @@ _SETTLE_SECONDS = 60
 _NOBODY = "none"
 """In place of a name: everybody is played, and the figures are the simulator's."""
 PACE = dataclasses.replace(
-    pace.DEMO, reboot=8.0, lease_renew=26.0, second_revision=36.0, quiet_pods=30.0, guard=16.0, static_pod=5.0
+    pace.DEMO, reboot=8, lease_renew=26.0, second_revision=36.0, quiet_pods=30.0, router=31.0, guard=16, static_pod=5.0
 )
 """Of the actors: what was measured beside real operators, but for reboots."""
 _WATCHED = (
@@ -93,18 +92,17 @@ class Stage:
 
     async def run(self) -> None:
         """Play the story; what went wrong is in `complaint`."""
-        setting = operators.Setting(self._names, self.programs, self.story.shape())
         users = {each.name: server.User(each.name, (server.MASTERS,)) for each in self.programs}
         async with contextlib.AsyncExitStack() as stack:
             served = await stack.enter_async_context(server.RealServer(users))
             access = kubeconfig.access(served.kubeconfig())
             api = await stack.enter_async_context(client.Client(access, "lab", strict=True))
             self._screen.say("lab", f"definitions and objects, on {served.url}")
-            await install.define(api, operators.definitions())
-            authority = base64.b64decode(served.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"])
+            await install.define(api, operators.definitions(self._names))
+            setting = operators.Setting(self._names, self.programs, self.story.shape(), served)
             for obj in setting.objects():
                 await install.create(api, obj)
-            for obj in setting.needs(authority):
+            for obj in setting.needed.values():
                 await api.create(kinds.any_kind(obj), obj)
             await own_objects.apply(api, self.story.shape().without)
             await served.start_controllers(*(f"{name}-controller" for name in operators.CONTROLLERS))

@@ -43,17 +43,17 @@ async def test_nodes_take_the_new_configuration_one_at_a_time(living):
     await asyncio.wait([watching])
     assert max(most) == 1
     for node in await living.api.list(kinds.NODES):
-        notes = node["metadata"]["annotations"]
-        assert notes["machineconfiguration.openshift.io/controlPlaneTopology"] == "HighlyAvailable"
+        assert cluster.notes(node)[cluster.TOPOLOGY] == "HighlyAvailable"
         assert not node["spec"].get("unschedulable")
 
 
-async def test_a_pinned_router_stays_alone_until_somebody_unpins_it(running):
-    async with running(router_replicas=1) as living:
+async def test_a_pinned_router_goes_with_its_node_and_stays_alone_until_somebody_unpins_it(running):
+    async with running(router_replicas=1, speeds=dataclasses.replace(pace.FAST, router=0.3)) as living:
         await grown(living)
         await living.change()
-        await living.eventually(lambda: configuration(living), cluster.rendered("master", "HighlyAvailable"))
-        assert await living.routers() == 1
+        await living.eventually(living.routers, 0)
+        assert await living.operator("ingress", "Progressing") == "False"
+        await living.eventually(living.routers, 1)
         unpin = {"spec": {"replicas": None}}
         await living.api.patch(kinds.INGRESS_CONTROLLERS, "default", unpin, cluster.INGRESS_NAMESPACE)
         await living.eventually(living.routers, 2)

@@ -163,11 +163,17 @@ class Ingress(actor.Actor):
     """The ingress operator: as many routers as the topology says, unless a number is written.
 
     Explicit `spec.replicas` wins over topology: that is how the real operator treats the default controller that it
-    created itself with `replicas: 1`, and why a grown cluster can keep a single router. A router needs a Ready node.
+    created itself with `replicas: 1`, and why a grown cluster can keep a single router. A router goes with its node
+    and comes back later, which is no progress: cluster-ingress-operator 0c0c6484 in hack/lab, story `grow`.
     """
 
     agent = "ingress-operator"
     watched = (kinds.INGRESS_CONTROLLERS, kinds.INFRASTRUCTURES, kinds.NODES, kinds.CLUSTER_OPERATORS)
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._homes: list[str] = []
+        self._rolled_out: int | None = None
 
     async def step(self) -> None:
         """Move one router nearer to what is wanted, and report."""
@@ -177,10 +183,15 @@ class Ingress(actor.Actor):
         wanted = (router.get("spec") or {}).get("replicas")
         if wanted is None:
             wanted = operands.routers((self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {}).get("status") or {})
-        ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("worker"))
-        available = int((router.get("status") or {}).get("availableReplicas") or 0)
-        available = self.risen("router", available, min(wanted, ready), self.pace.router)
-        moving = "router not moving" if available == wanted else "router moving"
+        ready = [node["metadata"]["name"] for node in self.nodes_with("worker") if conditions.is_true(node, "Ready")]
+        if self._rolled_out is None:
+            self._rolled_out = available = int((router.get("status") or {}).get("availableReplicas") or 0)
+            self._homes = ready[:available]
+        homes = [name for name in self._homes if name in ready][:wanted]
+        available = self.risen("router", len(homes), min(wanted, len(ready)), self.pace.router)
+        self._homes = homes + [name for name in ready if name not in homes][: available - len(homes)]
+        self._rolled_out = wanted if available == wanted else self._rolled_out
+        moving = "router not moving" if self._rolled_out == wanted else "router moving"
         text = f"{available} of {wanted} routers are available"
         states = conditions.stated("router", moving, available=available > 0, text=text)
         counts = {"availableReplicas": available, "observedGeneration": router["metadata"]["generation"]}
