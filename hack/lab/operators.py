@@ -21,7 +21,7 @@ import yaml
 
 from topology_deploy import manifests
 from topology_simulator import cluster, configured, install, kinds, kubeconfig, machines, operands
-from topology_simulator.actors import console, etcd_operator, machine_config, static_pods, version, workloads
+from topology_simulator.actors import console, etcd_operator, machine_config, native, static_pods, version, workloads
 from topology_simulator.envtest import openshift
 from topology_simulator.etcd import keeping
 
@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
-PINS: Mapping[str, dict[str, Any]] = tomllib.loads((HERE / "operators.toml").read_text(encoding="utf-8"))
+PINS: dict[str, dict[str, Any]] = tomllib.loads((HERE / "operators.toml").read_text(encoding="utf-8"))
+_RELEASE = os.environ.get("RELEASE", "")
+for _pin in PINS.values():
+    if _commit := _pin.get("releases", {}).get(_RELEASE):
+        _pin.update(branch=f"release-{_RELEASE}", commit=_commit)
 CONTROLLERS = (
     "deployment", "replicaset", "statefulset", "daemonset", "disruption", "garbage-collector", "serviceaccount-token",
 )  # fmt: skip
@@ -54,25 +58,6 @@ _FEATURES = "vendor/github.com/openshift/api/features/features.go"
 _DEFAULT = re.compile(r"\bconfigv1\.Default\b|\binDefault\(\)")
 _PLACEHOLDER = re.compile(r"placeholder\.url\.oc\.will\.replace\.this\.org/placeholdernamespace:([a-z0-9-]+)")
 _IMAGE = "quay.io/lab/{}@sha256:" + "a" * 64
-_MADE = {
-    "mco": {
-        kinds.CONTROLLER_CONFIGS: "", kinds.MACHINE_CONFIG_POOLS: "", kinds.MACHINE_CONFIGS: "",
-        kinds.CLUSTER_OPERATORS: "machine-config",
-    },
-    "kube-apiserver": {
-        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.KUBE_API_SERVERS: "", kinds.LEASES: "kube-apiserver-operator",
-        kinds.PODS: "kube-apiserver-operator",
-    },
-    "kube-controller-manager": {
-        kinds.CLUSTER_OPERATORS: "kube-controller-manager", kinds.KUBE_CONTROLLER_MANAGERS: "",
-    },
-    "kube-scheduler": {kinds.CLUSTER_OPERATORS: "kube-scheduler", kinds.KUBE_SCHEDULERS: ""},
-    "etcd": {
-        kinds.CLUSTER_OPERATORS: "etcd", kinds.ETCDS: "", kinds.CONFIG_MAPS: cluster.ETCD_ENDPOINTS,
-        kinds.LEASES: cluster.ETCD_LEASE,
-    },
-}  # fmt: skip
-"""What a real operator makes, or its manifests, by how its name begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +74,18 @@ class Program:
         return f"{self.pin['repository']} {self.pin['branch']} {self.pin['commit'][:8]}"
 
 
+def lab(*words: str) -> str:
+    """Ask the builder, which complains on the screen; exits as it does."""
+    asked = subprocess.run([HERE / "lab", *words], stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 - ours
+    if asked.returncode:
+        sys.exit(asked.returncode)
+    return asked.stdout.strip()
+
+
 def built(names: Collection[str]) -> list[Program]:
     """Build what is missing, the servers too, which is announced on the screen; exits with 2 without sources."""
-    programs = []
-    for name in [each for first in names for each in (first, *PINS[first].get("beside", ()))]:
-        asked = subprocess.run([HERE / "lab", "build", name], stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 - ours
-        if asked.returncode:
-            sys.exit(asked.returncode)
-        programs.append(Program(name, PINS[name], pathlib.Path(asked.stdout.strip())))
+    each_one = [each for first in names for each in (first, *PINS[first].get("beside", ()))]
+    programs = [Program(name, PINS[name], pathlib.Path(lab("build", name))) for name in each_one]
     servers = subprocess.run([ROOT / "hack" / "envtest" / "envtest", "build"], stdout=subprocess.DEVNULL, check=False)  # noqa: S603 - ours
     if servers.returncode:
         sys.exit(2)
@@ -113,6 +102,8 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
         parts[machine_config.MachineConfig] = played.Daemons
     if "cvo" in names:
         parts[version.Version] = played.other(version.Version, step=played.nothing, watched=())
+    if "config" in names:
+        parts[native.NativeController] = played.other(native.NativeController, step=played.nothing, watched=())
     installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
     parts[static_pods.StaticPods] = played.other(static_pods.StaticPods, installed=installed)
     if "etcd" in names:
@@ -141,7 +132,8 @@ class Setting:
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield what there is before anybody acts, namespaces first."""
-        absent = [each for name in self._names for each in _MADE.get(name, {}).items()]
+        made = (PINS[name].get("made", {}) for name in self._names)
+        absent = [(kinds.named(plural), start) for each in made for plural, start in each.items()]
         for obj in cluster.objects(self._shape):
             kind, called = kinds.kind_of(obj), obj["metadata"]["name"]
             if not any(kind is theirs and called.startswith(start) for theirs, start in absent):
@@ -164,6 +156,7 @@ class Setting:
         """Return an object as it is before its real operator has seen it."""
         if kind is kinds.FEATURE_GATES:
             self._switch(obj["status"]["featureGates"][0])
+            self._gates = {**obj, "metadata": {}}
         elif kind is kinds.CLUSTER_VERSIONS and "cvo" in self._names:
             obj["spec"]["overrides"] = [manifests.OVERRIDE]
         elif kind is kinds.NODES and "mco" in self._names:
@@ -203,6 +196,9 @@ class Setting:
         image = configured.version(self._shape)["status"]["desired"]["image"]
         if program.name == "cvo":
             self._payload(folder / "payload")
+        elif program.name == "config":
+            (folder / "gates").mkdir()
+            (folder / "gates" / "default.yaml").write_text(json.dumps(self._gates), encoding="utf-8")
         elif program.name == "etcd":
             played.Etcds.mounted = folder / "run"
             played.Etcds.mounted.mkdir()

@@ -22,32 +22,6 @@ async def configuration(living):
     return pool["status"]["configuration"]["name"]
 
 
-async def test_nodes_take_the_new_configuration_one_at_a_time(living):
-    await grown(living)
-    away: set[str] = set()
-    most: list[int] = []
-
-    async def watch():
-        async for event in living.api.follow(kinds.NODES, retry_seconds=0.1):
-            for node in event.objects if hasattr(event, "objects") else (event.obj,):
-                name = node["metadata"]["name"]
-                calm = conditions.is_true(node, "Ready") and not node["spec"].get("unschedulable")
-                (away.discard if calm else away.add)(name)
-            most.append(len(away))
-
-    watching = asyncio.create_task(watch())
-    await living.change()
-    await living.eventually(lambda: configuration(living), cluster.rendered("master", "HighlyAvailable"))
-    await living.eventually(living.pool, (3, 3, 3))
-    watching.cancel()
-    await asyncio.wait([watching])
-    assert max(most) == 1
-    for node in await living.api.list(kinds.NODES):
-        notes = node["metadata"]["annotations"]
-        assert notes["machineconfiguration.openshift.io/controlPlaneTopology"] == "HighlyAvailable"
-        assert not node["spec"].get("unschedulable")
-
-
 async def test_a_pinned_router_stays_alone_until_somebody_unpins_it(running):
     async with running(router_replicas=1) as living:
         await grown(living)

@@ -4,26 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from topology_simulator import client, cluster, conditions, kinds
-
-
-async def test_voters_are_added_one_at_a_time(living):
-    seen: list[int] = []
-
-    async def watch():
-        async for event in living.api.follow(kinds.CONFIG_MAPS, retry_seconds=0.1):
-            objects = event.objects if isinstance(event, client.Listed) else (event.obj,)
-            seen.extend(len(one["data"]) for one in objects if one["metadata"]["name"] == cluster.ETCD_ENDPOINTS)
-
-    watching = asyncio.create_task(watch())
-    await living.join("master-1", "master-2")
-
-    async def counts():
-        return seen
-
-    await living.eventually(counts, [1, 2, 3])
-    watching.cancel()
-    await asyncio.wait([watching])
+from topology_simulator import client, conditions, kinds
 
 
 async def test_a_stuck_learner_looks_calm_but_is_no_voter_until_it_is_healed(living):

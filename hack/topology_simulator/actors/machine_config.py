@@ -5,7 +5,8 @@
   in between two syncs is copied as one, and nothing is while a pool holds the sync up.
 * A topology with other templates gives every pool another configuration, paused and empty ones too, a while after the
   templates are done; until then every pool looks finished.
-* A pool's own sync annotates its nodes with the topology and moves them: one at a time, cordoned, installed, rebooted
+* A pool's own sync annotates its nodes with the topology and moves them: one at a time, told its configuration, and a
+  step later cordoned, from where on the pool counts it as unavailable (story `calm` of the lab), installed, rebooted
   (their kubelet does that) and let go. It runs with an event of the pool or its nodes, and never for a paused pool.
 
 Sources: machine-config-operator pkg/operator/sync.go, pkg/operator/status.go, lib/resourcemerge/machineconfig.go,
@@ -13,6 +14,7 @@ pkg/controller/template/status.go, pkg/controller/render/render_controller.go, p
 and status.go (release-4.21). Left out: taint UpdateInProgress, MachineConfigNodes, arbiter's own pool.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from topology_simulator import client, cluster, conditions, configured, kinds, machines
@@ -211,19 +213,21 @@ class MachineConfig(actor.Actor):
                 why = "unexpected on-disk state validating against " + cluster.notes(node)[cluster.DESIRED]
                 await self._note(node, {cluster.STATE: cluster.DEGRADED, cluster.REASON: why})
             return
-        busy = [node for node in members if cluster.notes(node).get(cluster.STATE) != cluster.DONE]
+        busy = [node for node in members if _is_busy(cluster.notes(node))]
         old = [node for node in members if cluster.notes(node).get(cluster.CURRENT) != wanted]
         if busy:
             await self._advance(busy[0], wanted)
         elif old and all(cluster.counts_as_ready(node) for node in members):
-            self.waits.clear(("install", _name(old[0])))
-            await self._note(old[0], {cluster.DESIRED: wanted, cluster.STATE: "Working"}, unschedulable=True)
+            await self._note(old[0], {cluster.DESIRED: wanted})
 
     # -- the daemons
 
     async def _advance(self, node: dict[str, Any], wanted: str) -> None:
         notes, boot, name = cluster.notes(node), node["status"]["nodeInfo"].get("bootID"), _name(node)
-        if notes.get(cluster.STATE) == "Working":
+        if notes.get(cluster.STATE) == cluster.DONE:
+            self.waits.clear(("install", name))
+            await self._note(node, {cluster.STATE: "Working"}, unschedulable=True)
+        elif notes.get(cluster.STATE) == "Working":
             if self.waits.due(("install", name), self.pace.install):
                 await self._note(node, {cluster.STATE: "Rebooting", _BOOT_BEFORE: boot})
         elif _BOOT_BEFORE not in notes:
@@ -267,6 +271,10 @@ class MachineConfig(actor.Actor):
 
 def _name(obj: dict[str, Any]) -> str:
     return str(obj["metadata"]["name"])
+
+
+def _is_busy(notes: Mapping[str, str]) -> bool:
+    return notes.get(cluster.STATE) != cluster.DONE or notes.get(cluster.DESIRED) != notes.get(cluster.CURRENT)
 
 
 def _carrying(node: dict[str, Any], *, schedulable: bool) -> dict[str, Any]:
