@@ -132,8 +132,8 @@ class Setting:
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield what there is before anybody acts, namespaces first."""
-        made = (PINS[name].get("made", {}) for name in self._names)
-        absent = [(kinds.named(plural), start) for each in made for plural, start in each.items()]
+        own = (PINS[name].get("made", {}) for name in self._names)
+        absent = [(kinds.named(plural), start) for each in own for plural, start in each.items()]
         for obj in cluster.objects(self._shape):
             kind, called = kinds.kind_of(obj), obj["metadata"]["name"]
             if not any(kind is theirs and called.startswith(start) for theirs, start in absent):

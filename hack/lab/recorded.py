@@ -1,4 +1,4 @@
-"""What operators write in a story, in the order of its events: recorded of real ones, and held against the actors.
+"""What operators write in a story, in the order of its events: recorded of real ones, and compared with actors.
 
 fields.yaml lists the fields that this operator or a check of it reads. A `Course` keeps the values that each takes
 after an event of the story, each value once and in order: how often one comes back depends on other work. Blurred are

@@ -242,8 +242,8 @@ def page(title: str, about: Mapping[str, str], shown: Mapping[str, Any], faulty:
     for resource, count in shown["writes"].items():
         lines.append(f"| {resource} | {', '.join(f'{who} {number}' for who, number in count.items())} |")
     lines.append("")
-    for what, found in shown.items():
+    for what, figure in shown.items():
         if what not in {"seconds", "writes"}:
-            lines.append(f"{what.capitalize()}: {found or 'none'}.")
+            lines.append(f"{what.capitalize()}: {figure or 'none'}.")
     lines += ["", "Verdict: " + ("; ".join(faulty) if faulty else "good") + ".", "", "```", story.strip(), "```"]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What the actors write in story `calm` of the lab, held against what the real operators wrote in it."""
+"""What the actors write in story `calm` of the lab, compared with what the real operators wrote in it."""
 
 from __future__ import annotations
 

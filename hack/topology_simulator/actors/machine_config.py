@@ -5,9 +5,9 @@
   in between two syncs is copied as one, and nothing is while a pool holds the sync up.
 * A topology with other templates gives every pool another configuration, paused and empty ones too, a while after the
   templates are done; until then every pool looks finished.
-* A pool's own sync annotates its nodes with the topology and moves them: one at a time, told its configuration, and a
-  step later cordoned, from where on the pool counts it as unavailable (story `calm` of the lab), installed, rebooted
-  (their kubelet does that) and let go. It runs with an event of the pool or its nodes, and never for a paused pool.
+* A pool's own sync annotates its nodes with the topology and moves them: one at a time, given its configuration, a step
+  later cordoned, from where on the pool counts it as unavailable (story `calm` of the lab), installed, rebooted (their
+  kubelet does that) and let go. It runs with an event of the pool or its nodes, and never for a paused pool.
 
 Sources: machine-config-operator pkg/operator/sync.go, pkg/operator/status.go, lib/resourcemerge/machineconfig.go,
 pkg/controller/template/status.go, pkg/controller/render/render_controller.go, pkg/controller/node/node_controller.go
