@@ -14,7 +14,6 @@ pkg/controller/template/status.go, pkg/controller/render/render_controller.go, p
 and status.go (release-4.21). Left out: taint UpdateInProgress, MachineConfigNodes, arbiter's own pool.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from topology_simulator import client, cluster, conditions, configured, kinds, machines
@@ -213,7 +212,11 @@ class MachineConfig(actor.Actor):
                 why = "unexpected on-disk state validating against " + cluster.notes(node)[cluster.DESIRED]
                 await self._note(node, {cluster.STATE: cluster.DEGRADED, cluster.REASON: why})
             return
-        busy = [node for node in members if _is_busy(cluster.notes(node))]
+        busy = [
+            node
+            for node, notes in ((node, cluster.notes(node)) for node in members)
+            if notes.get(cluster.STATE) != cluster.DONE or notes.get(cluster.DESIRED) != notes.get(cluster.CURRENT)
+        ]
         old = [node for node in members if cluster.notes(node).get(cluster.CURRENT) != wanted]
         if busy:
             await self._advance(busy[0], wanted)
@@ -271,10 +274,6 @@ class MachineConfig(actor.Actor):
 
 def _name(obj: dict[str, Any]) -> str:
     return str(obj["metadata"]["name"])
-
-
-def _is_busy(notes: Mapping[str, str]) -> bool:
-    return notes.get(cluster.STATE) != cluster.DONE or notes.get(cluster.DESIRED) != notes.get(cluster.CURRENT)
 
 
 def _carrying(node: dict[str, Any], *, schedulable: bool) -> dict[str, Any]:
