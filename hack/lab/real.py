@@ -111,7 +111,7 @@ class Stage:
             if "config" in self._names:
                 await install.serve_native_field(api)
             for obj in setting.needs(authority):
-                await install.create(api, obj)
+                await api.create(kinds.any_kind(obj), obj)
             await own_objects.apply(api, self.story.shape().without)
             await served.start_controllers(*(f"{name}-controller" for name in operators.CONTROLLERS))
             actors = await stack.enter_async_context(
