@@ -10,50 +10,20 @@ import asyncio
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 from typing import TYPE_CHECKING
 
 from topology_simulator import binaries, box, kinds, pace, play, scenario
 
-from . import archives, printed, trials
+from . import archives, operators, printed, trials
 
 if TYPE_CHECKING:
     from topology_simulator.scenario import Step
 
-_HERE = pathlib.Path(__file__).parent
 _RECORDED = printed.ROOT / "test" / "unit" / "plugin" / "archives"
-_INSTALL = "cluster-topology-operator manifests --without-monitoring --image registry.example.com/x:1 | oc apply -f -"
-_REQUEST = "openssl req -new -newkey rsa:2048 -nodes -keyout /dev/null -subj /O=system:nodes/CN=system:node:of-a-lab"
-_CSR = f"""
-{{
-  echo '{{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {{name: of-a-lab}}, spec: {{'
-  echo "signerName: kubernetes.io/kubelet-serving, usages: [digital signature, server auth],"
-  echo "request: $({_REQUEST} | base64 -w0) }} }}"
-}} | oc create -f -
-"""
-_OVERRIDE = '{"spec":{"overrides":[{"kind":"X","group":"x","namespace":"","name":"x","unmanaged":true}]}}'
-_REFERRED_TO = (
-    "oc -n openshift-etcd create secret generic etcd-client --from-literal=tls.crt=x --from-literal=tls.key=x",
-    "oc -n openshift-etcd annotate secret etcd-client auth.openshift.io/certificate-not-after=2027-01-31T12:00:00Z",
-    "oc -n openshift-etcd create configmap etcd-ca-bundle --from-literal=ca-bundle.crt=x",
-    "oc -n openshift-machine-api create secret generic master-user-data-managed --from-literal=userData=x",
-    f"oc patch clusterversion version --type merge -p '{_OVERRIDE}'",
-    "oc -n kube-system create configmap cluster-config-v1 --from-literal=install-config=x",
-    _CSR,
-)
-"""What a cluster has that pages refer to, and a box has not."""
-
+_FURNISH = f"bash -eo pipefail {operators.HERE / 'furnished.sh'}"
 _BESIDES = ("oc adm upgrade status", "oc adm wait-for-stable-cluster --minimum-stable-period=2s --timeout=20s")
-
-
-def _lab(*words: str) -> str:
-    """Ask the builder, which complains on the screen."""
-    asked = subprocess.run([_HERE / "lab", *words], stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 - ours
-    if asked.returncode:
-        sys.exit(asked.returncode)
-    return asked.stdout
 
 
 class Session:
@@ -69,8 +39,8 @@ class Session:
         state = step.tell
         if state is None:
             return
-        if state == "idle":
-            await self._furnish()
+        if state == "idle" and (ended := await self._shell.run(_FURNISH)).code:
+            raise play.ScenarioFailedError(f"{_FURNISH}: {ended.complaint.strip()}")
         if self._script:
             print(await archives.record(self._shell, self._script, self._folder / state, _RECORDED / state))
             if state == "stuck":
@@ -83,12 +53,6 @@ class Session:
         if state == "pending":
             wanted = {"spec": {"desiredTopology": "HighlyAvailable"}}
             await opened.api.patch(kinds.INFRASTRUCTURES, "cluster", wanted)
-
-    async def _furnish(self) -> None:
-        for command in (_INSTALL, *_REFERRED_TO):
-            ended = await self._shell.run(command)
-            if ended.code:
-                raise play.ScenarioFailedError(f"{command}: {ended.complaint.strip()}")
 
     async def _read(self, opened: box.Box, state: str) -> None:
         """Take up what the operator and the plugin print in this state."""
@@ -103,7 +67,7 @@ class Session:
 
 async def main(folder: pathlib.Path, oc: str, script: str) -> int:
     """Play the story and ask in each state; print the table and return the exit code."""
-    story = scenario.load(str(_HERE / "oc.yaml"))
+    story = scenario.load(str(operators.HERE / "oc.yaml"))
     path = (oc, str(pathlib.Path(sys.executable).parent), str(binaries.folder()), os.environ["PATH"])
     environment = {"PATH": ":".join(path), "KUBECONFIG": str(folder / "kubeconfig"), "EDITOR": "true", "COLUMNS": "400"}
     environment |= dict.fromkeys(("HOME", "dir"), str(folder))
@@ -134,7 +98,7 @@ async def main(folder: pathlib.Path, oc: str, script: str) -> int:
 
 
 if __name__ == "__main__":
-    OC = _lab("build", "oc").strip()
-    SCRIPT = _lab("show", "must-gather", "collection-scripts/gather") if os.environ.get("RECORD") else ""
+    OC = operators.lab("build", "oc")
+    SCRIPT = operators.lab("show", "must-gather", "collection-scripts/gather") if os.environ.get("RECORD") else ""
     with tempfile.TemporaryDirectory(prefix="lab-") as place:
         sys.exit(asyncio.run(main(pathlib.Path(place), OC, SCRIPT)))

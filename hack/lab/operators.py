@@ -22,7 +22,7 @@ import yaml
 
 from topology_deploy import manifests
 from topology_simulator import cluster, configured, install, kinds, kubeconfig, machines, operands
-from topology_simulator.actors import console, etcd_operator, machine_config, static_pods, version, workloads
+from topology_simulator.actors import console, etcd_operator, machine_config, native, static_pods, version, workloads
 from topology_simulator.apiserver import patch
 from topology_simulator.envtest import openshift
 from topology_simulator.etcd import keeping
@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
-PINS: Mapping[str, dict[str, Any]] = tomllib.loads((HERE / "operators.toml").read_text(encoding="utf-8"))
+PINS: dict[str, dict[str, Any]] = tomllib.loads((HERE / "operators.toml").read_text(encoding="utf-8"))
+_RELEASE = os.environ.get("RELEASE", "")
+for _pin in PINS.values():
+    if _commit := _pin.get("releases", {}).get(_RELEASE):
+        _pin.update(branch=f"release-{_RELEASE}", commit=_commit)
 CONTROLLERS = (
     "deployment", "replicaset", "statefulset", "daemonset", "disruption", "garbage-collector", "serviceaccount-token",
 )  # fmt: skip
@@ -66,14 +70,18 @@ class Program:
         return f"{self.pin['repository']} {self.pin['branch']} {self.pin['commit'][:8]}"
 
 
+def lab(*words: str) -> str:
+    """Ask the builder, which complains on the screen; exits as it does."""
+    asked = subprocess.run([HERE / "lab", *words], stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 - ours
+    if asked.returncode:
+        sys.exit(asked.returncode)
+    return asked.stdout.strip()
+
+
 def built(names: Collection[str]) -> list[Program]:
     """Build what is missing, the servers too, which is announced on the screen; exits with 2 without sources."""
-    programs = []
-    for name in [each for first in names for each in (first, *PINS[first].get("beside", ()))]:
-        asked = subprocess.run([HERE / "lab", "build", name], stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 - ours
-        if asked.returncode:
-            sys.exit(asked.returncode)
-        programs.append(Program(name, PINS[name], pathlib.Path(asked.stdout.strip())))
+    each_one = [each for first in names for each in (first, *PINS[first].get("beside", ()))]
+    programs = [Program(name, PINS[name], pathlib.Path(lab("build", name))) for name in each_one]
     servers = subprocess.run([ROOT / "hack" / "envtest" / "envtest", "build"], stdout=subprocess.DEVNULL, check=False)  # noqa: S603 - ours
     if servers.returncode:
         sys.exit(2)
@@ -88,7 +96,13 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
     }
     if "mco" in names:
         parts[machine_config.MachineConfig] = played.Daemons
-    for name, part in (("cvo", version.Version), ("ingress", workloads.Ingress), ("console", console.Console)):
+    every = (
+        ("cvo", version.Version),
+        ("ingress", workloads.Ingress),
+        ("console", console.Console),
+        ("config", native.NativeController),
+    )
+    for name, part in every:
         if name in names:
             parts[part] = played.other(part, step=played.nothing, watched=())
     installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
@@ -151,8 +165,12 @@ class Setting:
         kind = kinds.kind_of(obj)
         if kind is kinds.FEATURE_GATES:
             self._switch(obj["status"]["featureGates"][0])
+            self._gates = {**obj, "metadata": {}}
         elif kind is kinds.CLUSTER_VERSIONS and "cvo" in self._names:
             obj["spec"]["overrides"] = [manifests.OVERRIDE]
+        elif kind is kinds.OPENSHIFT_API_SERVERS and "config" in self._names:
+            # It waits for that, which no source was found to write: cluster-openshift-apiserver-operator, release-4.22.
+            obj["status"]["readyReplicas"] = 3
         elif kind is kinds.NODES and "mco" in self._names:
             notes = obj["metadata"]["annotations"]
             theirs = [name for name in notes if name.startswith(cluster.PREFIX)]
@@ -191,6 +209,9 @@ class Setting:
         image = configured.version(self._shape)["status"]["desired"]["image"]
         if program.name == "cvo":
             self._payload(folder / "payload")
+        elif program.name == "config":
+            (folder / "gates").mkdir()
+            (folder / "gates" / "default.yaml").write_text(json.dumps(self._gates), encoding="utf-8")
         elif program.name == "etcd":
             played.Etcds.mounted = folder / "run"
             played.Etcds.mounted.mkdir()

@@ -14,6 +14,7 @@ import dataclasses
 import io
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -41,15 +42,15 @@ from topology_simulator.actors import hub, version
 from topology_simulator.envtest import audit, server
 from topology_simulator.etcd import keeping
 
-from . import operators, played, updates, verdict
+from . import operators, played, recorded, updates, verdict
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import Collection
 
 _STORIES = operators.HERE / "stories"
 _BUILT = operators.ROOT / "build" / "lab"
 _SETTLE_SECONDS = 60
+_RECORD = bool(os.environ.get("RECORD"))
 _NOBODY = "none"
 """In place of a name: everybody is played, and the figures are the simulator's."""
 PACE = dataclasses.replace(
@@ -58,7 +59,7 @@ PACE = dataclasses.replace(
 """Of the actors: what was measured beside real operators, but for reboots."""
 _WATCHED = (
     kinds.INFRASTRUCTURES, kinds.CLUSTER_OPERATORS, kinds.CLUSTER_VERSIONS, kinds.CONTROLLER_CONFIGS,
-    kinds.MACHINE_CONFIG_POOLS,
+    kinds.MACHINE_CONFIG_POOLS, kinds.CONFIGS,
 )  # fmt: skip
 _ENDS = (play.ScenarioFailedError, operator_process.OperatorDiedError, keeping.KeepingError, client.ClientError)
 _NOT_UP = (
@@ -81,7 +82,8 @@ class Stage:
     """One run: who plays, what is seen."""
 
     def __init__(self, names: Collection[str], story: scenario.Scenario, folder: pathlib.Path) -> None:
-        branch = max((operators.PINS[name]["branch"] for name in names), default="release-4.21")
+        branches = [operators.PINS[name]["branch"] for name in names]
+        branch = max((each for each in branches if each.startswith("release-")), default="release-4.21")
         release = version.of_version(f"{branch.removeprefix('release-')}.")
         self.story = story.model_copy(update={"version": story.version or scenario.Version(release=release)})
         self.versions = {step.start_upgrade for step in story.steps if step.start_upgrade and "cvo" in names}
@@ -94,7 +96,9 @@ class Stage:
         """Play the story; what went wrong is in `complaint`."""
         users = {each.name: server.User(each.name, (server.MASTERS,)) for each in self.programs}
         async with contextlib.AsyncExitStack() as stack:
-            served = await stack.enter_async_context(server.RealServer(users))
+            real_server = server.RealServer(users)
+            real_server.policy = operators.HERE / "audit-policy.yaml" if _RECORD else real_server.policy
+            served = await stack.enter_async_context(real_server)
             access = kubeconfig.access(served.kubeconfig())
             api = await stack.enter_async_context(client.Client(access, "lab", strict=True))
             self._screen.say("lab", f"definitions and objects, on {served.url}")
@@ -102,6 +106,8 @@ class Stage:
             setting = operators.Setting(self._names, self.programs, self.story.shape(), served)
             for obj in setting.objects():
                 await install.create(api, obj)
+            if "config" in self._names:
+                await install.serve_native_field(api)
             for obj in setting.needed.values():
                 await api.create(kinds.any_kind(obj), obj)
             await own_objects.apply(api, self.story.shape().without)
@@ -129,7 +135,7 @@ class Stage:
                     self._play(player, api, keeper),
                     played.Pods(kubelets, PACE).run(),
                     self._restart(keeper, commands),
-                    self._scrape(ours),
+                    self._scrape(ours, keeper),
                     stories.Story(api, self._screen).run(),
                     ours.watch(),
                     *([updates.replace_pod(api, ours, actors, self.versions, PACE.evicted)] if self.versions else ()),
@@ -158,10 +164,13 @@ class Stage:
             for obj in event.objects if isinstance(event, client.Listed) else (event.obj,):
                 self.seen.object(kind, obj, time.time())
 
-    async def _scrape(self, ours: operator_process.Operator) -> None:
+    async def _scrape(self, ours: operator_process.Operator, keeper: keeping.Keeping) -> None:
         while True:
             with contextlib.suppress(client.ClientError):
                 self.seen.metrics(await probes.scraped(ours.url))
+            for name, pid in {**keeper.pids, own_objects.NAME: ours.pid}.items():
+                with contextlib.suppress(OSError, IndexError):  # it has just ended
+                    self.seen.memory[name] = _memory(pid)
             await asyncio.sleep(1.0)
 
     async def _restart(self, keeper: keeping.Keeping, commands: dict[str, list[str]]) -> None:
@@ -182,6 +191,12 @@ class Stage:
         for folder in folders:
             for file in folder.glob("*.log"):
                 shutil.copy(file, self._folder)
+
+
+def _memory(pid: int) -> int:
+    """Return the most that a process has had, in MiB."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0]) >> 10
 
 
 def _described() -> str:
@@ -216,7 +231,10 @@ def main() -> int:
     except _NOT_UP as error:
         print(f"make lab: the cluster did not come up: {error}", file=sys.stderr)
         return 2
-    figures = verdict.figures(stage.seen, audit.Log(folder / "audit.log").read(), time.time())
+    events = audit.Log(folder / "audit.log").read()
+    if _RECORD:
+        recorded.write(recorded.of(events), stage.programs, given.story)
+    figures = verdict.figures(stage.seen, events, time.time())
     faults = verdict.faults(figures, stage.story.most_writes) + ([stage.complaint] if stage.complaint else [])
     title = f"{given.story}: {', '.join(names) or 'simulated'}"
     about |= {each.name: each.commit for each in stage.programs}

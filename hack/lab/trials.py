@@ -9,50 +9,22 @@ from __future__ import annotations
 import asyncio
 import collections
 import os
+import pathlib
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+import yaml
+
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import Iterator, Mapping
 
-LEFT_OUT = {
-    r"\boc debug |\bexec |\blogs\b|\bport-forward\b": "a shell, a log or a port of a node or a pod",
-    r"\bdelete pod -l|wait --for=delete pod": "pods of the operator",
-    r"adm must-gather|image extract|adm node-image|kubectl krew": "an image or a download",
-    r"topology fleet|managedcluster|open-cluster-man|clustergroupupgrade|manifestworkreplicaset": "the hub of a fleet",
-    r"--context hub|--context edge-1|hostedcluster": "a second cluster",
-    r"servicemonitor|prometheus-k8s": "the objects of monitoring",
-    r"imagebasedupgrade|clusterapis|consoleclidownload| --console |examples/gitops": "a kind of an optional operator",
-    r"50-master-dnsmasq|unsupportedConfigOverrides}|spec.controlPlaneTopology$": "an object that few clusters have",
-    r"crd-patch.sh remove": "the end of the operator (test_installing_and_leaving does it)",
-    r"%\(prog\)s|\.\.\.|^oc (?:apply --server-side|auth can-i|adm inspect|label managedcluster)$": "more words",
-    r" -f FILE$|machines.machine.openshift.io master-2": "a Machine, or a file of the reader",
-}
-"""Patterns of commands that cannot run here, and what they need."""
-ONLY_IN = {
-    r"topology set .*--confirm": {"pending", "completed"},
-    r"topology cancel": {"pending"},
-    r"topology accept": {"stuck"},
-}
-"""Patterns of commands of ours that change the cluster, and the states in which they may: one after the other, last."""
+_KNOWN = yaml.safe_load(pathlib.Path(__file__).with_name("trials.yaml").read_text(encoding="utf-8"))
 _REFUSED = '"DualReplica"'
 _CHANGES = re.compile(
     r"^(?:oc|kubectl)(?: (?:-n|--context) \S+)* "
     r"(?:patch|annotate|label|delete|scale|apply|replace|set|adm policy)\b"
 )
-_NAMES = {
-    "NODE": "master-0", "USER": "ana", "CSR": "of-a-lab", "CHECK": "ControlPlaneNodes", "REASON": "TransitionStuck",
-    "ALERT": "TopologyTransitionStuck", "TARGET": "HighlyAvailable", "NAMESPACE": "openshift-topology-operator",
-    "REGISTRY": "registry.example.com", "VALUE": "1",
-}  # fmt: skip
-_OF = {
-    "explain": "ControlPlaneNodes",
-    "--check": "RouterReplicas",
-    "approve": "of-a-lab",
-    "clusterrolebinding": "of-a-lab",
-}
 _SECONDS = 60.0
 _AT_ONCE = 2
 
@@ -76,12 +48,12 @@ class Trial:
     @property
     def missing(self) -> str:
         """What it needs and is not here; empty where it can be run."""
-        return next((need for sign, need in LEFT_OUT.items() if re.search(sign, self.text)), "")
+        return next((need for sign, need in _KNOWN["left-out"].items() if re.search(sign, self.text)), "")
 
     @property
-    def states(self) -> set[str] | None:
+    def states(self) -> list[str] | None:
         """The states in which alone it may run, because it changes the cluster."""
-        return next((states for sign, states in ONLY_IN.items() if re.search(sign, self.text)), None)
+        return next((states for sign, states in _KNOWN["only-in"].items() if re.search(sign, self.text)), None)
 
     @property
     def good(self) -> bool:
@@ -128,10 +100,11 @@ async def _filled(text: str, shell: Shell) -> str:
     """Put names of the cluster in the place of words in capitals, and make of a change one that is judged only."""
     for before, _ in re.findall(r"(\S+) (NAME)\b", text):
         name = (
-            _OF.get(before) or (await shell.run(f"oc get {before} -o jsonpath='{{.items[0].metadata.name}}'")).printed
+            _KNOWN["of"].get(before)
+            or (await shell.run(f"oc get {before} -o jsonpath='{{.items[0].metadata.name}}'")).printed
         )
         text = text.replace(f"{before} NAME", f"{before} {name}")
-    text = re.sub(r"\b[A-Z]+\b", lambda match: _NAMES.get(match.group(), match.group()), text)
+    text = re.sub(r"\b[A-Z]+\b", lambda match: _KNOWN["names"].get(match.group(), match.group()), text)
     return "".join(part if part in {" | ", " && "} else _judged(part) for part in _parts(text))
 
 

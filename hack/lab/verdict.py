@@ -50,6 +50,8 @@ class Seen:
     """What each condition of ClusterOperator `topology` was since Completed, one after the other."""
     changes: list[str] = field(default_factory=list)
     """Each change of the topology, and during which update it was."""
+    memory: dict[str, int] = field(default_factory=dict)
+    """The most that each process has had, in MiB."""
     _pair: tuple[object, ...] = ()
     _updating: tuple[str, ...] = ()
     _objection: str = "\0"
@@ -62,6 +64,7 @@ class Seen:
             (kinds.CLUSTER_VERSIONS, "version"): self._version,
             (kinds.CONTROLLER_CONFIGS, "machine-config-controller"): self._rendered,
             (kinds.MACHINE_CONFIG_POOLS, "master"): self._pool,
+            (kinds.CONFIGS, "cluster"): self._configured,
         }.get((kind, obj["metadata"]["name"]))
         if take is not None:
             take(obj, now)
@@ -73,6 +76,8 @@ class Seen:
             self._first("change", now)
             self.changes.append(" ".join([*map(str, pair), *self._updating]))
         self._pair = pair
+        if (obj.get("spec") or {}).get("controlPlaneTopology"):
+            self._first("handed over", now)
         if desired:
             self._first("request", now)
             self._first((status.get("topologyTransition") or {}).get("phase") or "Idle", now)
@@ -109,6 +114,10 @@ class Seen:
         elif "pool master has a new configuration" in self.moments and conditions.is_true(obj, "Updated"):
             self._first("pool master is rolled out", now)
 
+    def _configured(self, obj: dict[str, Any], now: float) -> None:
+        if reason := conditions.find(obj, "TopologyTransitionControllerUpgradeable").get("reason"):
+            self._first("Completed" if reason == "TopologyTransitionComplete" else f"native: {reason}", now)
+
     def metrics(self, text: str) -> None:
         """Take up what the operator serves."""
         for labels in _CHECK.findall(text):
@@ -141,11 +150,16 @@ def client_of(event: audit.Event) -> str:
     return event.user.rpartition(":")[2]
 
 
+def is_write(event: audit.Event) -> bool:
+    """Whether an event is a write that was done."""
+    return event.verb in _WRITES and 200 <= event.code < 300
+
+
 def writes(events: Iterable[audit.Event], since: float, until: float) -> list[tuple[float, Write]]:
     """Return what was written in between, and when."""
     written = []
     for event in events:
-        if event.verb in _WRITES and 200 <= event.code < 300 and since <= event.time <= until:
+        if is_write(event) and since <= event.time <= until:
             resource = "/".join(part for part in (event.resource, event.subresource) if part)
             name = "/".join(part for part in (event.namespace, event.name) if part)
             written.append((event.time, (client_of(event), f"{event.verb} {resource}", name)))
@@ -196,6 +210,7 @@ def figures(seen: Seen, events: Iterable[audit.Event], end: float) -> dict[str, 
         "fell back": {name: fell for name, history in seen.checks.items() if (fell := _fell(history))},
         "not met": [name for name, history in seen.checks.items() if history[-1] != _MET],
         "restarts": dict(seen.restarts),
+        "memory": seen.memory,
         "long leases": seen.long_leases,
         "loops": loops(events, request, completed, end),
     }  # fmt: skip
@@ -226,8 +241,9 @@ def page(title: str, about: Mapping[str, str], shown: Mapping[str, Any], faulty:
     lines += ["", "| writes | by |", "|---|---|"]
     for resource, count in shown["writes"].items():
         lines.append(f"| {resource} | {', '.join(f'{who} {number}' for who, number in count.items())} |")
-    lines += ["", f"Renders: {shown['renders']}."]
-    for what in ("since Completed", "changes", "came back", "fell back", "not met", "restarts", "long leases", "loops"):
-        lines.append(f"{what.capitalize()}: {shown[what] or 'none'}.")
+    lines.append("")
+    for what, figure in shown.items():
+        if what not in {"seconds", "writes"}:
+            lines.append(f"{what.capitalize()}: {figure or 'none'}.")
     lines += ["", "Verdict: " + ("; ".join(faulty) if faulty else "good") + ".", "", "```", story.strip(), "```"]
     return "\n".join(lines) + "\n"

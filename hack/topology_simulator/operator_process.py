@@ -55,6 +55,11 @@ class Operator:
         """Exit code of the present process, None while it runs."""
         return self._process.returncode if self._process is not None else None
 
+    @property
+    def pid(self) -> int:
+        """Of the process that was started last; 0 before."""
+        return self._process.pid if self._process is not None else 0
+
     async def start(self) -> None:
         """Start a process; the first one begins the log, those after it go on in it."""
         with self.log.open("wb" if self._process is None else "ab") as output:

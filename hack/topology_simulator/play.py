@@ -168,8 +168,12 @@ class Player:
             if details["version"] == running:
                 for part, member in (("enabled", gate.enabled), ("disabled", not gate.enabled)):
                     others = [each for each in details.get(part) or [] if each["name"] != gate.name]
-                    entry[part] = [*others, {"name": gate.name}] if member else others
+                    named = [*others, {"name": gate.name}] if member else others
+                    entry[part] = sorted(named, key=lambda each: str(each["name"]))
             entries.append(entry)
+        on, off = ([gate.name], []) if gate.enabled else ([], [gate.name])
+        custom = {"featureSet": "CustomNoUpgrade", "customNoUpgrade": {"enabled": on, "disabled": off}}
+        await self._merge(kinds.FEATURE_GATES, "cluster", custom)  # a real cluster-config-operator writes the same
         await self._api.patch_status(kinds.FEATURE_GATES, "cluster", {"featureGates": entries})
         self._tell(f"feature gate {gate.name} is {'on' if gate.enabled else 'off'}")
 

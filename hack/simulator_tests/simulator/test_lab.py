@@ -25,8 +25,9 @@ usual_seconds = 60
 """
 
 
-def _run(folder: pathlib.Path, *words: object) -> subprocess.CompletedProcess[str]:
-    places = {"PATH": f"{folder}:{os.environ['PATH']}", "XDG_CACHE_HOME": f"{folder}/cache", "SOURCES": str(folder)}
+def _run(folder: pathlib.Path, *words: object, release: str = "") -> subprocess.CompletedProcess[str]:
+    places = {"PATH": f"{folder}:{os.environ['PATH']}", "XDG_CACHE_HOME": f"{folder}/cache"}
+    places |= {"SOURCES": str(folder), "RELEASE": release}
     return subprocess.run([*map(str, words)], env=places, capture_output=True, text=True, check=False)  # noqa: S603 - a test's own words
 
 
@@ -48,17 +49,19 @@ def test_a_program_is_built_once_from_the_commit_that_is_pinned(tmp_path: pathli
         shutil.copy(HACK / name, tmp_path / name)
     (tmp_path / "go").write_text("#!/bin/sh\n")
     (tmp_path / "go").chmod(0o755)
-    pinned, _ = _commit(tmp_path, "exit 7"), _commit(tmp_path, "exit 8")
+    pinned, other = _commit(tmp_path, "exit 7"), _commit(tmp_path, "exit 8")
     pins.write_text(_PIN.format(commit="0" * 40))
     none = _run(tmp_path, lab, "build", "oc")
     assert (none.returncode, none.stdout, none.stderr.count("\n")) == (2, "", 1)
     assert f"no sources of somebody/oc at {'0' * 40} (main)" in none.stderr
-    pins.write_text(_PIN.format(commit=pinned))
+    pins.write_text(_PIN.format(commit=pinned) + f'releases = {{"4.9" = "{other}"}}\n')
     first, second = _run(tmp_path, lab, "build", "oc"), _run(tmp_path, lab, "build", "oc")
     assert "built oc" in first.stderr, first.stderr
     assert (second.stdout, second.stderr) == (first.stdout, "")
     assert _run(tmp_path, f"{first.stdout.strip()}/oc").returncode == 7
-    assert _run(tmp_path, lab, "show", "oc", "source").stdout == "exit 7\n"
+    for release, code in (("", 7), ("4.9", 8)):
+        assert _run(tmp_path, lab, "show", "oc", "source", release=release).stdout == f"exit {code}\n"
+    assert 'no "oc" of release 4.8' in _run(tmp_path, lab, "path", "oc", release="4.8").stderr
 
 
 @pytest.mark.parametrize(

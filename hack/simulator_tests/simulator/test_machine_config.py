@@ -14,7 +14,7 @@ NEW = {name: cluster.rendered(name, "HighlyAvailable") for name in ("master", "w
 OLD = {name: cluster.rendered(name, "SingleReplica") for name in NEW}
 POOLS = (cluster.CustomPool(name="canary", machines=1, paused=True), cluster.CustomPool(name="empty"))
 # So slow that every step of it can be seen, one after the other.
-SLOW = dataclasses.replace(pace.FAST, render=2.0, pool_sync=2.0, templates=0.5)
+SLOW = dataclasses.replace(pace.FAST, render=2.0, pool_sync=2.0)
 
 
 async def controller(living):
@@ -72,23 +72,6 @@ async def test_every_write_of_infrastructure_is_copied_whole(living):
     assert infra["spec"] == original["spec"]
     assert original["status"].pop("topologyTransition") == {"phase": "Idle"}
     assert infra["status"] == original["status"]
-
-
-async def test_each_copy_takes_completed_back_until_the_templates_are_done(running):
-    async with running(speeds=SLOW) as living:
-        await living.eventually(lambda: copied(living), wanted=True)
-        async with watched(living, kinds.CONTROLLER_CONFIGS) as states:
-            await touch(living, "yes")
-            await living.eventually(lambda: copied(living), wanted=True)
-
-            async def seen():
-                first = states[0]["metadata"]["generation"]
-                made = [(one["metadata"]["generation"], one["status"]["observedGeneration"]) for one in states]
-                types = ("TemplateControllerCompleted", "TemplateControllerRunning")
-                are = [tuple(conditions.is_true(one, each) for each in types) for one in states]
-                return [(new - first, old - first, *is_) for (new, old), is_ in zip(made, are, strict=True)]
-
-            await living.eventually(seen, [(0, -1, True, False), (0, 0, False, True), (0, 0, True, False)])
 
 
 async def test_a_write_that_changes_no_topology_moves_no_pool(living):

@@ -5,8 +5,9 @@
   in between two syncs is copied as one, and nothing is while a pool holds the sync up.
 * A topology with other templates gives every pool another configuration, paused and empty ones too, a while after the
   templates are done; until then every pool looks finished.
-* A pool's own sync annotates its nodes with the topology and moves them: one at a time, cordoned, installed, rebooted
-  (their kubelet does that) and let go. It runs with an event of the pool or its nodes, and never for a paused pool.
+* A pool's own sync annotates its nodes with the topology and moves them: one at a time, given its configuration, a step
+  later cordoned, from where on the pool counts it as unavailable (story `calm` of the lab), installed, rebooted (their
+  kubelet does that) and let go. It runs with an event of the pool or its nodes, and never for a paused pool.
 
 Sources: machine-config-operator pkg/operator/sync.go, pkg/operator/status.go, lib/resourcemerge/machineconfig.go,
 pkg/controller/template/status.go, pkg/controller/render/render_controller.go, pkg/controller/node/node_controller.go
@@ -194,19 +195,25 @@ class MachineConfig(actor.Actor):
                 why = "unexpected on-disk state validating against " + cluster.notes(node)[cluster.DESIRED]
                 await self._note(node, {cluster.STATE: cluster.DEGRADED, cluster.REASON: why})
             return
-        busy = [node for node in members if cluster.notes(node).get(cluster.STATE) != cluster.DONE]
+        busy = [
+            node
+            for node, notes in ((node, cluster.notes(node)) for node in members)
+            if notes.get(cluster.STATE) != cluster.DONE or notes.get(cluster.DESIRED) != notes.get(cluster.CURRENT)
+        ]
         old = [node for node in members if cluster.notes(node).get(cluster.CURRENT) != wanted]
         if busy:
             await self._advance(busy[0], wanted)
         elif old and all(cluster.counts_as_ready(node) for node in members):
-            self.waits.clear(("install", _name(old[0])))
-            await self._note(old[0], {cluster.DESIRED: wanted, cluster.STATE: "Working"}, unschedulable=True)
+            await self._note(old[0], {cluster.DESIRED: wanted})
 
     # -- the daemons
 
     async def _advance(self, node: dict[str, Any], wanted: str) -> None:
         notes, boot, name = cluster.notes(node), node["status"]["nodeInfo"].get("bootID"), _name(node)
-        if notes.get(cluster.STATE) == "Working":
+        if notes.get(cluster.STATE) == cluster.DONE:
+            self.waits.clear(("install", name))
+            await self._note(node, {cluster.STATE: "Working"}, unschedulable=True)
+        elif notes.get(cluster.STATE) == "Working":
             if self.waits.due(("install", name), self.pace.install):
                 await self._note(node, {cluster.STATE: "Rebooting", _BOOT_BEFORE: boot})
         elif _BOOT_BEFORE not in notes:

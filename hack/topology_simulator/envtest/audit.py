@@ -39,6 +39,8 @@ class Event:
     allowed_by: str
     notes: frozenset[str] = frozenset()
     body: dict[str, Any] = field(default_factory=dict, hash=False)
+    answer: dict[str, Any] = field(default_factory=dict, hash=False)
+    """The object that was answered, where the policy of the log says so."""
 
 
 class Log:
@@ -84,4 +86,5 @@ def _event(raw: dict[str, Any]) -> Event:
         allowed_by=notes.get("authorization.k8s.io/reason", ""),
         notes=frozenset(notes),
         body=raw.get("requestObject") or {},
+        answer=raw.get("responseObject") or {},
     )

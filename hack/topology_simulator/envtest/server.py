@@ -68,6 +68,8 @@ class RealServer(keeping.Keeping):
     Raises binaries.MissingError, RealServerError.
     """
 
+    policy = audit.POLICY
+
     def __init__(
         self, users: Mapping[str, User] | None = None, *, beside: RealServer | None = None, prefix: str = "/registry"
     ) -> None:
@@ -261,7 +263,7 @@ class RealServer(keeping.Keeping):
         return self._second_port if name == SECOND else self.port
 
     def _api_command(self, name: str) -> list[str]:
-        words = {"folder": self.folder, "url": self.url, "policy": audit.POLICY}
+        words = {"folder": self.folder, "url": self.url, "policy": self.policy}
         words |= {"etcd": self.etcd_url, "keys": self._keys, "port": self._port_of(name)}
         return [str(self._assets / "kube-apiserver"), *kinds.filled(_FLAGS, **words)]
 
