@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from simulator_tests.simulator.conftest import watched
-from topology_simulator import client, cluster, conditions, kinds
+from topology_simulator import cluster, conditions, kinds
 
 
 async def test_voters_are_added_one_at_a_time(living):

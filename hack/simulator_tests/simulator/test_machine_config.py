@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 
-from simulator_tests.simulator.conftest import watched
 from topology_simulator import cluster, conditions, kinds, pace
 
 CONTROLLER = "machine-config-controller"
