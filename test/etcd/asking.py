@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from test import polling
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller import bindata
-from topology_controller.checks import etcd, result
+from topology_controller.checks import catalog, result
 from topology_controller.definitions import load
 from topology_controller.observe import facts, members
 
@@ -90,7 +90,7 @@ class Asker:
         seconds = time.monotonic() - started
         assert seconds < BUDGET + LATEST, f"asked for {seconds:.2f} s: {found}"
         known = facts.Facts(etcd_members=found, etcd_endpoints=endpoints, control_plane_nodes=(), other_nodes=())
-        told = etcd.members_direct(_question(known))
+        told = catalog.answer(_question(known))
         return Answer(told.status, told.message, found, seconds)
 
     async def until(self, *statuses: CheckStatus, words: str = "", seconds: float = 5.0) -> Answer:
