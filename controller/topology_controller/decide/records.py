@@ -191,7 +191,7 @@ def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
         changes["phase_transition_time"] = latest
     if admitted is not None and admitted > now:
         changes["admitted_time"] = latest
-        if record.deadline_time is not None:
+        if record.deadline_time is not None and record.deadline_time > admitted:
             changes["deadline_time"] = whole_seconds(record.deadline_time - (admitted - now))
     if record.checks and max([check.last_transition_time for check in record.checks]) > now:
         changes["checks"] = tuple(

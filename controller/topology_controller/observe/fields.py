@@ -212,7 +212,7 @@ def time(value: object, path: str = "") -> datetime | None:
     except ValueError:
         raise Malformed(path, "an RFC 3339 time", value) from None
     # It is compared with now, and bounds are added to it.
-    if parsed.tzinfo is None or not 1970 <= parsed.year < 9000:
+    if parsed.tzinfo is None or not 1970 <= parsed.year < 9000 or not 1970 <= parsed.astimezone(UTC).year < 9000:
         wanted = "a time with a zone" if parsed.tzinfo is None else "a time within reach of a calendar"
         raise Malformed(path, wanted, value)
     return parsed.astimezone(UTC)

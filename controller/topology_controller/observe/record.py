@@ -30,6 +30,7 @@ _WORD = re.compile(r"[A-Z][A-Za-z]{0,63}")
 # Parts of a copy without which a transition is known to be under way; a check that needs one of them is Unknown.
 _SHOWN = frozenset({"checks", "progress", "problem", "accepted", "completedTime", "deadlineTime"})
 _MEASURED = frozenset({"attempt", "baseline", "requestedTime", "phaseTransitionTime", "admittedTime"})
+_ASIDE = frozenset({"lastTransition", "problem", "deadlineTime"})  # of a record: what is under way needs none of them
 # What names of definitions look like; a record before a definition was found has none.
 _NAME = re.compile(r"[a-z0-9-]{0,64}")
 
@@ -110,8 +111,10 @@ def record(raw: object) -> TopologyTransition | fields.Unobserved | None:
     try:
         return TopologyTransition.from_api(_without_newer_checks(raw))
     except pydantic.ValidationError as error:
-        where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        return fields.Unobserved(_WHAT, f"status.topologyTransition.{where}")
+        where = error.errors()[0]["loc"]
+        if isinstance(raw, dict) and _ASIDE.intersection(where[:1]):
+            return record({name: value for name, value in raw.items() if name != where[0]})
+        return fields.Unobserved(_WHAT, ".".join(map(str, ("status.topologyTransition", *where))))
 
 
 def copy(extension: object) -> RecordCopy | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api import quantities
+from topology_api import quantities, types
 from topology_api.vocabulary import Phase
 from topology_controller.observe import catalog, facts, fields, nodes, operands
 from topology_simulator.apiserver import patch as merge_patches
@@ -335,6 +335,9 @@ def test_any_value_of_the_pause_but_false_pauses(value: str) -> None:
         lambda record: {**record, "phase": "Dreaming"},
         lambda record: {**record, "phaseTransitionTime": "2026-03-01T12:00:00"},
         lambda record: {**record, "admittedTime": "9999-12-31T23:59:59Z"},
+        # In UTC it is of another year, which is not read again.
+        lambda record: {**record, "requestedTime": "1970-01-01T00:00:00+01:00"},
+        lambda record: {**record, "requestedTime": "8999-12-31T23:00:00-05:00"},
         lambda record: {**record, "admittedTime": "soon"},
         lambda record: {**record, "attempt": "x" * 65},
         lambda record: {**record, "target": {"controlPlane": None}},
@@ -354,6 +357,21 @@ def test_a_record_that_is_not_what_the_schema_promises_is_unobserved(spoil: Call
         assert (own.copy.phase, own.copy.target) == (Phase.CONVERGING, worlds.converging().target)
     else:
         assert own.copy is None
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("lastTransition", {"name": "x", "phase": "Completed", "requestedTime": "0001-01-01T00:00:00Z"}),
+        ("problem", {"reason": "Stuck", "message": "x", "since": "2026-03-01T12:00:00"}),
+        ("deadlineTime", "9999-12-31T23:59:59Z"),
+    ],
+)
+def test_what_is_spoilt_beside_the_transition_does_not_lose_the_record(part: str, value: object) -> None:
+    kept = worlds.converging().to_api()
+    spoilt = put(OBJECTS["infrastructure"], ("status", "topologyTransition"), {**kept, part: value})
+    kept.pop(part, None)
+    assert parse_as("infrastructure", spoilt).record == types.TopologyTransition.from_api(kept)
 
 
 ROLE = "node-role.kubernetes.io/"

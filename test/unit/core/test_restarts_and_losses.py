@@ -190,6 +190,14 @@ def conditions(cluster: Cluster) -> list[dict[str, Any]]:
     return found
 
 
+def test_a_deadline_before_an_admission_of_the_future_stays_a_time_that_can_be_read() -> None:
+    admitted = worlds.NOW.replace(year=3000)
+    for deadline in (worlds.NOW, worlds.NOW.replace(year=1971)):
+        record = worlds.converging().model_copy(update={"admitted_time": admitted, "deadline_time": deadline})
+        found = records.believed(record, worlds.NOW)
+        assert (found.admitted_time, found.deadline_time) == (worlds.NOW, deadline)
+
+
 JUMPS = (timedelta(minutes=5), timedelta(minutes=-5), timedelta(days=400), timedelta(days=-400))
 
 
