@@ -16,6 +16,7 @@ import logging.handlers
 import os
 import queue
 import re
+import select
 import sys
 import time
 from collections.abc import Mapping
@@ -176,10 +177,7 @@ class Stderr(logging.handlers.QueueHandler):
         self._lines: queue.Queue[Any] = queue.Queue(_BACKLOG)
         super().__init__(self._lines)
         self._lost, self._listens = 0, True
-        # Its thread waits for the reader, whatever another process that has the same terminal has set.
-        os.set_blocking(descriptor, True)
-        stream = os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        self._listener = logging.handlers.QueueListener(self._lines, logging.StreamHandler(stream))
+        self._listener = logging.handlers.QueueListener(self._lines, _Descriptor(descriptor))
         self._listener.start()
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
@@ -214,3 +212,20 @@ class Stderr(logging.handlers.QueueHandler):
             self._listens = False
             self._listener.stop()
         super().close()
+
+
+class _Descriptor(logging.Handler):
+    """Writes lines to a file descriptor, which anybody may set not to block. A reader that has left is no error."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+
+    def emit(self, record: logging.LogRecord) -> None:
+        data = f"{record.getMessage()}\n".encode(errors="backslashreplace")
+        with contextlib.suppress(OSError):
+            while data:
+                try:
+                    data = data[os.write(self._descriptor, data) :]
+                except BlockingIOError:
+                    select.select((), (self._descriptor,), ())

@@ -9,6 +9,7 @@ files fit together is for the caller to find out. OpenSSL takes a certificate an
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import ssl
@@ -60,10 +61,16 @@ def read(folder: pathlib.Path, *names: str, largest: int = LARGEST) -> tuple[byt
 @contextlib.contextmanager
 def unnamed() -> Iterator[int]:
     """Return the descriptor of a file without a name, in memory where the system can; gone when this is left."""
-    with (
-        os.fdopen(os.memfd_create("private"), "rb") if hasattr(os, "memfd_create") else tempfile.TemporaryFile() as file
-    ):
-        yield file.fileno()
+    if not hasattr(os, "memfd_create"):
+        with tempfile.TemporaryFile() as file:
+            yield file.fileno()
+        return
+    with os.fdopen(os.memfd_create("private", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "rb") as file:
+        try:
+            yield file.fileno()
+        finally:
+            # A process that still has it could fill the memory.
+            fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
 
 
 @contextlib.contextmanager

@@ -162,8 +162,8 @@ async def _from_kubeconfig(
         newest = contents(paths.split(os.pathsep))
         if newest == content:
             return
-        fresh, _ = await _read(paths, context, override, _LATER if programs else _ELSEWHERE)
         content = newest
+        fresh, _ = await _read(paths, context, override, _LATER if programs else _ELSEWHERE)
         if fresh.host != configuration.host:
             raise ConfigError(paths, f"its context leads to another server now: {fresh.host}")
         kept.certificates = credentials.extras(fresh).certificates

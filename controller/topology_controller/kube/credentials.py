@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from .. import mounted
+from .. import mounted, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -200,10 +200,13 @@ class ExecPlugin:
         if self._monotonic() < self._ask_again or not (self._refused or expired):
             return
         self._ask_again = float("inf")  # meanwhile other requests go on with what there is
-        # A login may take longer than the request that needs it, and then its error is not raised.
         self.running = asyncio.create_task(self.refresh(configuration))
-        self.running.add_done_callback(lambda task: task.cancelled() or task.exception())
-        await asyncio.shield(self.running)
+        try:
+            await asyncio.shield(self.running)
+        except asyncio.CancelledError:
+            # A login may take longer than the request that needs it, and then nobody else takes its error.
+            self.running.add_done_callback(_tell)
+            raise
 
     async def refresh(self, configuration: Configuration) -> None:
         """Run the program and use what it prints. Raises UnusableError; TimeoutError after 5 minutes."""
@@ -249,14 +252,19 @@ class ExecPlugin:
                 why = getattr(error, "strerror", None) or error
                 raise UnusableError(f"exec: {self._command[0]}: {why}") from error
             try:
-                while process.poll() is None:
-                    if max(os.fstat(printed).st_size, os.fstat(complained).st_size) > _MOST:
-                        raise UnusableError(f"exec: the program printed more than {_MOST} bytes")
+                ended = False
+                while not ended:
                     await asyncio.sleep(_LOOK)
+                    ended = process.poll() is not None
+                    if os.fstat(printed).st_size > _MOST:
+                        raise UnusableError(f"exec: the program printed more than {_MOST} bytes")
+                    if os.fstat(complained).st_size > _MOST:
+                        os.ftruncate(complained, 0)  # it goes on where it was, behind a hole
             finally:
                 _end(process, with_children=not self._interactive)
             content = os.pread(printed, _MOST, 0)
-            reason = os.pread(complained, _MOST, 0)[-_TAIL:].decode(errors="replace").strip()
+            tail = os.pread(complained, _TAIL, max(0, os.fstat(complained).st_size - _TAIL))
+            reason = tail.strip(b"\0").decode(errors="replace").strip()
         if process.returncode:
             raise UnusableError(f"exec: process returned {process.returncode}" + (f". {reason}" if reason else ""))
         try:
@@ -276,7 +284,13 @@ def _end(process: subprocess.Popen[bytes], *, with_children: bool) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL) if with_children else process.kill()
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # one that may not be killed
+            process.wait(1.0)
+
+
+def _tell(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()):
+        _LOG.warning("the credential plugin failed: %(error)s", {"error": terminal.clean(str(error))})
 
 
 def certificates(configuration: Configuration) -> dict[str, bytes]:

@@ -291,6 +291,8 @@ class Elector:
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
         began, timing = self._now(), self.timing
+        # Others may go by shorter figures as soon as they are written, also where the answer is lost.
+        self._held_until = min(self._held_until, began + timing.renew_deadline)
         # The API knows whole seconds only.
         raw = await self._write(self._identity, math.ceil(timing.duration), self._budget())
         self._renewed = ""

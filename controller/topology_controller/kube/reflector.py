@@ -56,6 +56,7 @@ class Reflector(Generic[T]):
         self._entries: dict[watch.Key, watch.Entry[T]] = {}
         # When (loop time) answers to our own writes came that the watch has not confirmed.
         self._own: dict[watch.Key, float] = {}
+        self._missed: dict[watch.Key, str] = {}  # the versions of what a live read did not find, but the watch has
         self._newest = ""  # the newest version that this store has given
         # The version that the watch has come to; that of a live list which is ahead of it, while it is.
         self._version = ""
@@ -120,7 +121,9 @@ class Reflector(Generic[T]):
             if entry.value != known.value:
                 self._put(entry)
             return
-        newer = self._ahead or self._version if known is None else known.version
+        # What was not there when it was read live may be there again, as it was: the watch has not seen it go.
+        gone = self._missed.get(entry.key) or self._ahead or self._version
+        newer = gone if known is None else known.version
         if steps != self.steps or not resources.is_older(entry.version, newer):
             self.learn(entry)
             return
@@ -147,6 +150,7 @@ class Reflector(Generic[T]):
         for entry in tuple(self._entries.values()) if steps == self.steps else ():
             self._own.pop(entry.key, None)
             self._remove(entry)
+            self._missed[entry.key] = entry.version
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -214,6 +218,7 @@ class Reflector(Generic[T]):
 
     def _remove(self, entry: watch.Entry[T]) -> None:
         self.steps += 1
+        self._missed.pop(entry.key, None)
         if self._entries.pop(entry.key, None) is not None:
             self._on_change()
 
@@ -237,6 +242,7 @@ class Reflector(Generic[T]):
 
     def _replace(self, fresh: dict[watch.Key, watch.Entry[T]], *, first: bool = False) -> None:
         before, self._entries = self._entries, fresh
+        self._missed.clear()
         self.steps += 1
         values = ({key: entry.value for key, entry in entries.items()} for entries in (before, fresh))
         if first or next(values) != next(values):
@@ -266,6 +272,7 @@ class Reflector(Generic[T]):
 
     def _settle_later(self) -> None:
         """End a trouble when the watch is still open in a while; after a silent peer, only an event does."""
+        self._stop_settling()
         if self.error is None:
             return
         if isinstance(self.error, errors.TimedOut) and self.error.verb == "watch":

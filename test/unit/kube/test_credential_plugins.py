@@ -89,6 +89,11 @@ async def test_what_it_prints_has_a_bound(tmp_path: Any, program: Any) -> None:
     assert not alive(int(place.read_text()))
 
 
+async def test_however_much_it_complains_its_answer_counts(tmp_path: Any, program: Any) -> None:
+    run = program(f'sys.stderr.write("x" * 3_000_000)\nprint({answer("ours")!r})')
+    assert await token(kubeconfig(tmp_path / "kc", run)) == "Bearer ours"
+
+
 @pytest.mark.parametrize("how", ["given up", "too long"])
 async def test_what_is_given_up_leaves_no_process_behind(
     tmp_path: Any, program: Any, soon: Any, later: Any, how: str
@@ -216,6 +221,18 @@ async def test_one_that_fails_later_is_an_error_of_the_request(counting: Any, fa
     assert "the identity provider is down" in str(caught.value)
     assert not caught.value.outcome_unknown
     assert not faulty.asked
+
+
+async def test_one_that_fails_after_its_request_is_told_in_the_log(
+    counting: Any, connect: Any, soon: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    loaded: Any = await config.load(counting('if number > 1: time.sleep(0.5); raise SystemExit("no login")'))
+    client = await connect(configuration=loaded, request_timeout=0.1)
+    loaded.refresh_api_key_hook._ask_again = 0.0
+    credentials.rejected(loaded)
+    with pytest.raises(errors.TimedOut):
+        await client.merge_patch(WIDGETS, "a", {})
+    await soon(lambda: "the credential plugin failed: exec: process returned 1. no login" in caplog.text)
 
 
 class Looked:

@@ -287,6 +287,16 @@ async def test_other_figures_are_told_at_once_and_hold_from_then_on(store, elect
         assert [at for at, verb in store.requests if verb == "update"] == [10, 70], "the same again is no news"
 
 
+async def test_shorter_figures_bind_us_from_the_write_whose_answer_is_lost(store, elect):
+    elector = elect("me", SINGLE_NODE)
+    async with running(elector):
+        await asyncio.sleep(1)
+        store.refuse = lambda verb: store.error(errors.TimedOut)
+        elector.adopt(FIGURES)
+        await asyncio.sleep(0.5)
+        assert elector.time_left() <= 107, "others may take it 137 s after that write"
+
+
 async def test_a_server_that_always_says_conflict_is_no_hot_loop(store, elect):
     store.put("lock", spec={"holderIdentity": ""})
     store.refuse = lambda verb: store.error(errors.Conflict, 409) if verb == "update" else None

@@ -124,6 +124,18 @@ async def test_another_kind_of_trouble_is_news(store, reflect):
     assert not made.alive, "the grace runs from the beginning of all of it"
 
 
+async def test_a_watch_that_began_again_before_it_had_settled_ends_no_later_trouble(store, reflect):
+    made = await reflect()
+    store.cut(store.error(errors.Unreachable))
+    await asyncio.sleep(1.5)
+    store.cut(store.error(errors.Gone, 410))
+    await asyncio.sleep(0.1)
+    store.refuse = lambda verb: store.error(errors.ServerError, 503)
+    store.cut(store.error(errors.ServerError, 503))
+    await asyncio.sleep(30)
+    assert type(made.error) is errors.ServerError
+
+
 async def test_silence_is_only_ended_by_a_sign_of_life(store, reflect):
     made = await reflect()
     await asyncio.sleep(152)
@@ -339,6 +351,12 @@ async def test_one_object_that_is_read_live_and_is_older_shows_a_restored_backup
     made.learn_missing(made.steps)
     made.learn_live(made.entry(make_widget("a", 90, spec=0)), made.steps)
     assert objects(made) == {"a": 0}, "it is there again, older than when it was deleted"
+    store.put("b", spec=1)
+    await asyncio.sleep(0.1)
+    again, restored = made.entry(make_widget("a", 90, spec=0)), len(made.restored)
+    made.learn_missing(made.steps)
+    made.learn_live(again, made.steps)
+    assert len(made.restored) == restored, "what was not found for a moment is no restored backup"
 
 
 async def test_an_object_that_cannot_be_reduced_is_a_value(store, reflect):

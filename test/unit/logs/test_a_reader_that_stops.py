@@ -51,6 +51,18 @@ def until(what: str, holds: Callable[[], bool], seconds: float = GIVEN_UP_SECOND
         time.sleep(0.001)
 
 
+def test_who_sets_the_pipe_not_to_block_costs_no_line(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+    made = handler(writer)
+    say(made, "first")
+    made.flush()
+    os.set_blocking(writer, False)
+    for number in range(100):
+        say(made, f"{number} " + "x" * 100)
+    with open(reader, closefd=False) as lines:
+        until("every line is there", lambda: next(lines, "").startswith("99 "))
+
+
 @pytest.mark.parametrize("ends", ["sys.exit(3)", "raise KeyError", "logging.shutdown(); os._exit(1)"])
 def test_the_last_words_of_a_process_are_written(ends: str) -> None:
     program = f"""
