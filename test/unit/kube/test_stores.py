@@ -133,7 +133,7 @@ async def test_a_watch_that_began_again_before_it_had_settled_ends_no_later_trou
     store.refuse = lambda verb: store.error(errors.ServerError, 503)
     store.cut(store.error(errors.ServerError, 503))
     await asyncio.sleep(30)
-    assert type(made.error) is errors.ServerError
+    assert [type(made.error), len(made.woken)] == [errors.ServerError, 3], made.woken
 
 
 async def test_silence_is_only_ended_by_a_sign_of_life(store, reflect):
