@@ -204,7 +204,7 @@ class ExecPlugin:
         try:
             await asyncio.shield(self.running)
         except asyncio.CancelledError:
-            # A login may take longer than the request that needs it, and then nobody else takes its error.
+            # A login may take longer than the request that needs it, and then its error goes to no request.
             self.running.add_done_callback(_tell)
             raise
 
