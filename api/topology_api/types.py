@@ -40,9 +40,9 @@ def _write_time(moment: datetime) -> str:
 
 
 def _to_utc(moment: datetime) -> datetime:
-    if moment.tzinfo is None or not 1970 <= moment.year < 9000 or not 1970 <= whole_seconds(moment).year < 9000:
+    if moment.tzinfo is None or not 1970 <= moment.year < 9000 or not 1970 <= moment.astimezone(UTC).year < 9000:
         raise ValueError("bounds are computed from it: it needs a zone, and a year from 1970 to 8999")
-    return whole_seconds(moment)
+    return moment.astimezone(UTC).replace(microsecond=0)
 
 
 Time = Annotated[datetime, AfterValidator(_to_utc), PlainSerializer(_write_time, return_type=str)]
