@@ -145,7 +145,9 @@ async def watched(living, kind):
             listed.set()
 
     task = asyncio.create_task(collect())
-    await listed.wait()
-    yield states
-    task.cancel()
-    await asyncio.wait([task])
+    try:
+        await listed.wait()
+        yield states
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
