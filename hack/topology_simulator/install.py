@@ -9,7 +9,7 @@ import copy
 import functools
 import json
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import yaml
@@ -32,6 +32,8 @@ _STATUS_WITHIN = (kinds.NODES, kinds.DEFINITIONS)
 MACHINE_API = (kinds.MACHINES, kinds.BARE_METAL_HOSTS)
 OF_CAPABILITIES = {"Console": (kinds.CONSOLES,), "ImageRegistry": (kinds.REGISTRIES,), "MachineAPI": MACHINE_API}
 """Kinds that are not served where a capability is disabled, as seen on a radio site by the telco reference."""
+Place = tuple[kinds.Kind, str, str]
+"""Kind, namespace and name of an object."""
 _TOPOLOGIES = {kinds.INFRASTRUCTURES: ("status",), kinds.CONTROLLER_CONFIGS: ("spec", "infra", "status")}
 """Where a kind has the topologies."""
 _STATIC_PODS = tuple(pods.kind for pods in operands.STATIC_PODS)
@@ -71,16 +73,20 @@ def _renamed(kind: kinds.Kind) -> str:
 
 
 async def install(
-    api: client.Client, shape: cluster.Shape, *, reuse: bool = False, crds: Sequence[dict[str, Any]] | None = None
+    api: client.Client,
+    shape: cluster.Shape,
+    *,
+    crds: Sequence[dict[str, Any]] | None = None,
+    there: Collection[Place] = (),
 ) -> None:
-    """Install the cluster; `crds` in place of the stand-ins.
+    """Install the cluster; `crds` in place of the stand-ins, `there` as `populate` has it.
 
-    Raises InstallError when there is one already and `reuse` is false, ClientError when the API fails.
+    Raises InstallError when there is one already, ClientError when the API fails.
     """
-    if not reuse and await api.find(kinds.INFRASTRUCTURES, "cluster") is not None:
+    if await api.find(kinds.INFRASTRUCTURES, "cluster") is not None:
         raise InstallError("there is an Infrastructure cluster already; use an empty API server")
     await define(api, _served(shape, crds))
-    await populate(api, shape)
+    await populate(api, shape, there)
 
 
 def _served(shape: cluster.Shape, crds: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]]:
@@ -107,14 +113,15 @@ async def define(api: client.Client, crds: Sequence[dict[str, Any]] | None = Non
     await _wait_until_served(api, crds)
 
 
-async def populate(api: client.Client, shape: cluster.Shape) -> None:
-    """Create the objects that are missing, where all kinds are served. Raises ClientError."""
+async def populate(api: client.Client, shape: cluster.Shape, there: Collection[Place] = ()) -> None:
+    """Create the objects that are missing, where all kinds are served, but for those `there`. Raises ClientError."""
     empty = {field: "" for field, value in shape.topology.items() if not value}
     objects = [
         patch.merge(obj, _nested(dict.fromkeys(empty), _TOPOLOGIES[kind]))
         if (kind := kinds.kind_of(obj)) in _TOPOLOGIES
         else obj
         for obj in cluster.objects(shape)
+        if (kinds.kind_of(obj), *client.key(obj)) not in there
     ]
     first = [obj for obj in objects if kinds.kind_of(obj) is kinds.NAMESPACES]
     for part in (first, [obj for obj in objects if obj not in first]):

@@ -281,7 +281,7 @@ class Embedded(Server):
 
 
 class Real(Server):
-    """A proxy before the real server of the test run, which `start` empties."""
+    """A proxy before the real server of the test run."""
 
     is_real = True
 
@@ -302,14 +302,9 @@ class Real(Server):
         """Return the administrator's kubeconfig, which leads through the proxy."""
         return self._session.server.kubeconfig(server=self._front.url)
 
-    async def furnish(self, api: clients.Client, shape: simulated.Shape) -> None:
-        """Install a cluster's objects; its definitions are there."""
-        await install.populate(api, shape)
-
-    async def start(self) -> None:
-        """Leave nothing of the test before, and listen."""
-        await self._session.wipe()
-        await super().start()
+    async def furnish(self, _api: clients.Client, shape: simulated.Shape) -> None:
+        """Leave nothing of the test before; definitions, and what it did not write to, are there."""
+        await self._session.furnish(shape)
 
     async def restart(self, down: float = 0.3) -> None:
         """Kill kube-apiserver and start it again; etcd goes on."""
@@ -334,7 +329,7 @@ class Real(Server):
         """Kill kube-apiserver and etcd, restore the snapshot as `etcdutl snapshot restore` does, and start both."""
         async with self.away():
             meanwhile()
-            await self._session.run(self._session.server.put_back(saved, bump=bump, down=down))
+            await self._session.put_back(saved, bump=bump, down=down)
         await self._session.served()
 
     async def _compact(self) -> None:
@@ -353,7 +348,7 @@ class _Store:
         return await self._session.run(self._session.server.snapshot())
 
     async def put_back(self, saved: pathlib.Path, /, *, bump: int, down: float) -> None:
-        await self._session.run(self._session.server.put_back(saved, bump=bump, down=down))
+        await self._session.put_back(saved, bump=bump, down=down)
         await self._session.served()
 
 
@@ -377,7 +372,7 @@ class Place:
             yield None
             return
         async with self._vacant:
-            await self._session.wipe()
+            await self._session.furnish(None)
             server = self._session.server
             yield box.Served(
                 administrator=server.kubeconfig(), operator=server.kubeconfig("operator-a"), store=_Store(self._session)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MASTERS = ("master-0", "master-1", "master-2")
 EVENTS = kinds.Kind("events.k8s.io", "events", "Event", namespaced=True)
+SHAPE = simulated.Shape(masters=len(MASTERS))
+"""A single node that has grown to three good nodes, long ago."""
 OWN_NAMESPACE = "openshift-topology-operator"
 OWN_LEASE = "cluster-topology-operator"
 

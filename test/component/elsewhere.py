@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from test.component import process
     from test.component.world import World
+    from topology_simulator import cluster as simulated
     from topology_simulator.apiserver.requests import Request
 
 NAMESPACE = "topology-edge-1"
@@ -55,17 +56,18 @@ class Management(real.Session):
             text = manifests.elsewhere("management", None, NAMESPACE, monitoring=False)
             await real.grant(api, text, _USER)
 
-    async def wipe(self) -> None:
+    async def _furnish_with(self, _: simulated.Shape | None) -> None:
         """Delete the lease; nothing else is made there."""
-        await self.run(self._forget())
-
-    async def _forget(self) -> None:
         async with clients.Client(self.access(), "installer") as api:
             with contextlib.suppress(clients.ApiError):
                 await api.delete(kinds.LEASES, cluster.OWN_LEASE, NAMESPACE)
 
 
 class _RealManagement(backend.Real):
+    async def start(self) -> None:
+        await self._session.furnish(None)
+        await super().start()
+
     def refusals(self) -> list[str]:
         """Return what the audit log says of it."""
         return [f"{one.verb} {one.uri}" for one in self._audit.read() if one.user == _USER.name and one.code == 403]

@@ -1,8 +1,8 @@
 """Somebody who installs the operator on a cluster that has never heard of it, with a terminal and the pages.
 
 `Empty` is the cluster on a real API server of its own: the run's other one has the operator's rights from the start.
-The namespace controller and the garbage collector run there. Those of workloads do not: the simulated cluster answers
-for its Deployments itself.
+The namespace controller and the garbage collector run there where something is deleted. Those of workloads do not: the
+simulated cluster answers for its Deployments itself.
 `Administrator` has `oc`, `kubectl` and the program, and runs what a page says. OPERATOR_PROGRAM names the program that
 then runs as the operator: that in the folder of a built image, for instance; without it, it is this checkout.
 """
@@ -10,8 +10,6 @@ then runs as the operator: that in the folder of a built image, for instance; wi
 from __future__ import annotations
 
 import contextlib
-import functools
-import operator
 import os
 import pathlib
 import shlex
@@ -23,20 +21,20 @@ import yaml
 from test import polling, processes
 from test.component import documented, process, real
 from topology_simulator import client as clients
-from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds, serving
 from topology_simulator.envtest import openshift
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from topology_simulator import cluster as simulated
+
 NAMESPACE = "openshift-topology-operator"
 NAME = "cluster-topology-operator"
 _REPOSITORY = pathlib.Path(__file__).parents[2]
 PAGE = _REPOSITORY / "docs" / "operations.md"
-_PATIENCE = 60.0
 _SECONDS = 30.0
-_CONTROLLERS = ("namespace-controller", "garbage-collector-controller")
+CONTROLLERS = ("namespace-controller", "garbage-collector-controller")
 """Nothing empties a namespace or takes dependents along otherwise; even an idle controller watches every kind."""
 _CHECKOUT = [sys.executable, "-m", "topology_deploy"]
 
@@ -53,28 +51,21 @@ def uninstalling() -> list[documented.Command]:
 
 
 class Empty(real.Session):
-    """A real API server with a cluster that has never heard of this operator; by default three nodes, and plain."""
+    """A real API server with a cluster that has never heard of this operator."""
 
-    def __init__(self, shape: simulated.Shape | None = None) -> None:
+    def __init__(self, shape: simulated.Shape, *controllers: str) -> None:
         super().__init__()
-        self._shape = shape or simulated.Shape(masters=3)
+        self._wanted, self._controllers = shape, controllers
 
     async def _furnish(self) -> None:
         async with clients.Client(self.access(), "installer") as api:
-            await install.install(api, self._shape, crds=openshift.payload())
-            await self.server.start_controllers(*_CONTROLLERS)
-            await without_namespace(api, NAMESPACE)
+            ours = (kinds.NAMESPACES, "", NAMESPACE)
+            await install.install(api, self._wanted, crds=openshift.payload(), there={ours})
+            if self._controllers:
+                await self.server.start_controllers(*self._controllers)
             for name in ("openshift-monitoring", "openshift-config-managed"):
                 if await api.find(kinds.NAMESPACES, name) is None:
                     await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(name))
-
-
-async def without_namespace(api: clients.Client, namespace: str) -> None:
-    """Let there be no such namespace."""
-    if await api.find(kinds.NAMESPACES, namespace):
-        await api.delete(kinds.NAMESPACES, namespace)
-        find = functools.partial(api.find, kinds.NAMESPACES, namespace)
-        await polling.until(f"namespace {namespace} is gone", find, _PATIENCE, holds=operator.not_)
 
 
 def _given() -> list[str]:

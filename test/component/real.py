@@ -2,7 +2,8 @@
 
 It lives in a thread with a loop of its own, because every test has its own loop and a server that needs seconds to
 start outlives them all. OpenShift's own definitions, namespaces and the operator's rights are put there once; between
-two tests the objects of the cluster and rules for requests are deleted, and altered definitions are put back.
+two tests rules for requests and what was written of the cluster's objects are deleted, and altered definitions are put
+back. What nobody has written since it was installed is there for the next test, too.
 
 `backend.Real` opens a proxy before it for each test; whoever needs the server itself asks the fixture `real_server`.
 """
@@ -22,13 +23,15 @@ from test import polling
 from test.component import cluster, definitions
 from topology_deploy import manifests
 from topology_simulator import client as clients
-from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds, kubeconfig
 from topology_simulator.envtest import openshift, server
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    import pathlib
+    from collections.abc import Awaitable, Callable, Coroutine
     from types import TracebackType
+
+    from topology_simulator import cluster as simulated
 
 T = TypeVar("T")
 _ACCOUNT = f"system:serviceaccount:{cluster.OWN_NAMESPACE}:cluster-topology-operator"
@@ -42,12 +45,14 @@ _TRIES = 3
 _STOP_SECONDS = 30.0
 _DELETE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.1
-_WIPE_SECONDS = 60.0
+_FURNISH_SECONDS = 120.0
 RBAC = "rbac.authorization.k8s.io"
 ROLES = kinds.Kind(RBAC, "clusterroles", "ClusterRole")
 ROLE_BINDINGS = kinds.Kind(RBAC, "clusterrolebindings", "ClusterRoleBinding")
 _METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 _KEPT = (kinds.NAMESPACES, kinds.DEFINITIONS)
+_AGING = (kinds.LEASES, cluster.EVENTS)
+"""What is only good for a while."""
 _DEFINITION: dict[str, Any] = {"apiVersion": kinds.DEFINITIONS.api_version, "kind": kinds.DEFINITIONS.kind}
 _ADMISSION = "admissionregistration.k8s.io"
 POLICIES = kinds.Kind(_ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy")
@@ -80,6 +85,8 @@ class Session:
         self._definitions: dict[str, dict[str, Any]] = {}
         self._generations: dict[str, int] = {}
         self._rules: frozenset[tuple[str, str]] = frozenset()
+        self._shape: simulated.Shape | None = None
+        self._since = 0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -114,19 +121,24 @@ class Session:
         """Return the administrator's way in, past any proxy."""
         return kubeconfig.access(self.server.kubeconfig())
 
-    async def wipe(self) -> None:
-        """Delete the cluster's objects and foreign rules, put its definitions back; namespaces and rights stay.
+    async def furnish(self, shape: simulated.Shape | None) -> None:
+        """Let there be a cluster of this shape, or none, as nobody has written to it; namespaces and rights stay.
 
-        An API server that a test has left dead is started again.
+        Foreign rules are deleted, definitions put back. An API server that a test has left dead is started again.
         """
-        await self.run(self._wipe())
+        await self.run(self._furnish_with(shape))
+
+    async def put_back(self, saved: pathlib.Path, *, bump: int, down: float) -> None:
+        """Restore a snapshot of etcd."""
+        self._since = 0
+        await self.run(self.server.put_back(saved, bump=bump, down=down))
 
     async def keep_rules(self) -> frozenset[tuple[str, str]]:
-        """Let every policy, webhook and right that is there now outlive a wipe; return what did before."""
+        """Let every policy, webhook and right that is there now stay for other tests; return what did before."""
         return await self.run(self._keep_rules())
 
     def keep_only(self, rules: frozenset[tuple[str, str]]) -> None:
-        """Let these outlive a wipe, as `keep_rules` returned them."""
+        """Let these stay alone, as `keep_rules` returned them."""
         self._rules = rules
 
     async def served(self) -> None:
@@ -136,12 +148,14 @@ class Session:
     # -- on the server's loop
 
     async def _furnish(self) -> None:
+        await self._keep_rules()
         async with clients.Client(self.access(), "installer") as api:
-            await _install(api)
+            await _patiently(lambda: install.define(api, openshift.definitions()))
             for crd in await api.list(kinds.DEFINITIONS):
                 name = crd["metadata"]["name"]
                 self._definitions[name] = crd["spec"]
                 self._generations[name] = crd["metadata"]["generation"]
+            await _patiently(lambda: self._furnish_with(cluster.SHAPE))
             await grant(api, self.manifests())
         await self._keep_rules()
 
@@ -177,25 +191,37 @@ class Session:
         if deleted & {POLICIES, POLICY_BINDINGS, _WEBHOOKS}:
             await asyncio.sleep(_REFRESH_SECONDS)
 
-    async def _wipe(self) -> None:
+    async def _furnish_with(self, shape: simulated.Shape | None) -> None:
         if "kube-apiserver" not in self.server.pids:
             await self.server.start_api()
             await self._served()
-        async with asyncio.timeout(_WIPE_SECONDS), self._session() as session:
+        async with asyncio.timeout(_FURNISH_SECONDS), self._session() as session:
             await self._delete_rules(session)
-            await self._put_definitions_back(session)
+            if await self._put_definitions_back(session) or shape is None or shape != self._shape:
+                self._since = 0
+            since, self._since = self._since, 0
             async with asyncio.TaskGroup() as group:
-                for kind in (*(one for one in kinds.ALL if one not in _KEPT), cluster.EVENTS):
-                    group.create_task(_delete_all(session, kind))
+                deleting = [
+                    group.create_task(_delete_all(session, kind, 0 if kind in _AGING else since))
+                    for kind in (*(one for one in kinds.ALL if one not in _KEPT), cluster.EVENTS)
+                ]
+            if shape is None:
+                return
+            there = {place for task in deleting for place in task.result()}
+            there |= {_place(kinds.NAMESPACES, one) for one in await _metadata(session, kinds.NAMESPACES.path())}
+            async with clients.Client(self.access(), "installer") as api:
+                await install.populate(api, shape, there)
+            newest = await _listed(session, kinds.NAMESPACES.path())
+            self._shape, self._since = shape, int(newest["metadata"]["resourceVersion"])
 
-    async def _put_definitions_back(self, session: aiohttp.ClientSession) -> None:
+    async def _put_definitions_back(self, session: aiohttp.ClientSession) -> bool:
         found = {one["name"]: one["generation"] for one in await _metadata(session, kinds.DEFINITIONS.path())}
         for name in found.keys() - self._generations:  # what a site brought, and its objects with it
             async with session.delete(kinds.DEFINITIONS.path(name), headers={"Accept": "application/json"}) as response:
                 await response.read()
         altered = [name for name, generation in self._generations.items() if found.get(name) != generation]
         if not altered:
-            return
+            return False
         async with clients.Client(self.access(), "installer") as api:
             gone = (name for name in altered if name not in found)
             await install.define(
@@ -205,40 +231,59 @@ class Session:
                 kind = kinds.named(name)
                 await definitions.restore(api, kind, self._definitions[name]["versions"])
                 self._generations[name] = (await api.get(kinds.DEFINITIONS, name))["metadata"]["generation"]
+        return True
 
 
-async def _install(api: clients.Client) -> None:
-    """Install a cluster on a server that has just started: on a busy machine what had no answer is asked again."""
+async def _patiently(what: Callable[[], Awaitable[None]]) -> None:
+    """Ask a server that has just started: on a busy machine what had no answer is asked again."""
     for _ in range(_TRIES - 1):
         with contextlib.suppress(clients.UnreachableError):
-            await install.install(api, simulated.Shape(), reuse=True, crds=openshift.definitions())
+            await what()
             return
-    await install.install(api, simulated.Shape(), reuse=True, crds=openshift.definitions())
+    await what()
 
 
-async def _metadata(session: aiohttp.ClientSession, path: str) -> list[dict[str, Any]]:
+async def _listed(session: aiohttp.ClientSession, path: str) -> dict[str, Any]:
     while True:
         async with session.get(path, raise_for_status=False) as response:
             # The server opens the storage of a kind anew after a change of its definition, and says 429 meanwhile.
             if response.status != 429:
                 response.raise_for_status()
-                return [one["metadata"] for one in (await response.json())["items"] or []]
+                found: dict[str, Any] = await response.json()
+                return found
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def _delete_all(session: aiohttp.ClientSession, kind: kinds.Kind) -> None:
-    """Delete every object of a kind, also one that a finalizer holds; not those of the system's namespaces."""
-    while found := [one for one in await _metadata(session, kind.path()) if not _is_systems(one)]:
+async def _metadata(session: aiohttp.ClientSession, path: str) -> list[dict[str, Any]]:
+    return [one["metadata"] for one in (await _listed(session, path))["items"] or []]
+
+
+async def _delete_all(session: aiohttp.ClientSession, kind: kinds.Kind, since: int) -> list[install.Place]:
+    """Delete what was written after a version, also what a finalizer holds; not in the system's namespaces.
+
+    Return what stays.
+    """
+    while True:
+        objects = [one for one in await _metadata(session, kind.path()) if not _is_systems(one)]
+        found = [one for one in objects if int(one["resourceVersion"]) > since]
+        if not found:
+            return [_place(kind, one) for one in objects]
         for one in found:
             if one.get("finalizers"):
                 path = kind.path(one["name"], one.get("namespace", ""))
                 media = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}
                 async with session.patch(path, data=b'{"metadata":{"finalizers":null}}', headers=media) as response:
                     await response.read()
-        for namespace in {one.get("namespace", "") for one in found}:
+        # One by one where some stay.
+        paths = {kind.path("" if found == objects else one["name"], one.get("namespace", "")) for one in found}
+        for path in paths:
             options = {"propagationPolicy": "Background"}
-            async with session.delete(kind.path(namespace=namespace), json=options) as response:
+            async with session.delete(path, json=options) as response:
                 await response.read()
+
+
+def _place(kind: kinds.Kind, metadata: dict[str, Any]) -> install.Place:
+    return kind, metadata.get("namespace", ""), metadata["name"]
 
 
 def _is_systems(metadata: dict[str, Any]) -> bool:

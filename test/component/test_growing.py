@@ -85,7 +85,7 @@ class Administrator(installing.Administrator):
 
 @pytest.fixture
 async def administrator(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
-    await real_server.wipe()
+    await real_server.furnish(None)
     async with clients.Client(real_server.access(), "hub") as api:
         yield Administrator(tmp_path, real_server.server.kubeconfig(), api)
 

@@ -20,7 +20,7 @@ import aiohttp
 import pytest
 
 from test import processes
-from test.component import documented, installing, reactors
+from test.component import cluster, documented, installing, reactors
 from topology_api import crd
 from topology_deploy import manifests
 from topology_simulator import client as clients
@@ -48,7 +48,7 @@ OTHER = {"kind": "Deployment", "group": "apps", "namespace": "x", "name": "y", "
 
 @pytest.fixture(scope="module")
 def empty(real_binaries: None) -> Iterator[Empty]:
-    with installing.Empty() as session:
+    with installing.Empty(cluster.SHAPE, *installing.CONTROLLERS) as session:
         yield session
 
 

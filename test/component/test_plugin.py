@@ -152,7 +152,7 @@ async def test_rights_are_those_of_whom_one_acts_as(
 
 
 async def _grant(world: World, role: str, rule: dict[str, Any]) -> None:
-    """Bind the group to a role; both are gone before the next test (`real.Session.wipe`)."""
+    """Bind the group to a role; both are gone before the next test (`real.Session.furnish`)."""
     await world.api.create(real.ROLES, real.ROLES.new(role, rules=[rule]))
     await world.api.create(real.ROLE_BINDINGS, real.bound(role, kind="Group", name="growers"))
 

@@ -248,7 +248,7 @@ async def opened(session: real.Session) -> AsyncIterator[PolicyServer]:
 @contextlib.asynccontextmanager
 async def furnished(session: real.Session) -> AsyncIterator[None]:
     """Put the cluster, the policies and everybody's rights there, and wait until they count."""
-    await session.wipe()
+    await session.furnish(None)
     async with opened(session) as ground:
         await ground.anew()
         for kind, wanted in (*_admission(), *_rights()):
@@ -260,4 +260,4 @@ async def furnished(session: real.Session) -> AsyncIterator[None]:
         yield
     finally:
         session.keep_only(before)
-        await session.wipe()
+        await session.furnish(None)

@@ -20,7 +20,6 @@ from test.component import world as worlds
 from test.component.rights import grants
 from topology_simulator import binaries, install, kinds, kubeconfig, machine_api, serving
 from topology_simulator import client as clients
-from topology_simulator import cluster as simulated
 
 if TYPE_CHECKING:
     import pathlib
@@ -46,7 +45,7 @@ class SharedCluster:
 
     async def prepare(self, api: clients.Client) -> None:
         """Make the cluster as no story has been there, but for what the manifests say about requests."""
-        await install.populate(api, simulated.Shape(masters=len(cluster.MASTERS)))
+        await self.session.furnish(cluster.SHAPE)
         if self._rules is None:
             await _apply_manifests(self.session)
             self._rules = await self.session.keep_rules()
@@ -57,7 +56,7 @@ class SharedCluster:
                 await api.create(kinds.CONFIG_MAPS, one)
 
     def leave(self) -> None:
-        """Let what the manifests say about requests go with the next wipe."""
+        """Let what the manifests say about requests go before the next test."""
         if self._rules is not None:
             self.session.keep_only(self._rules)
 
