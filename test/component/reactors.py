@@ -35,11 +35,14 @@ class _Neighbour(abc.ABC):
 
     def __init__(self, api: clients.Client) -> None:
         self._api = api
+        self.news = polling.News()
+        """Of whatever this one has seen."""
 
     async def run(self) -> None:
         while True:
             with contextlib.suppress(clients.ClientError):
                 async for event in self._api.follow(self.kind, retry_seconds=_RETRY):
+                    self.news.tell()
                     for obj in event.objects if isinstance(event, clients.Listed) else (event.obj,):
                         await self._act(obj)
             await asyncio.sleep(_RETRY)
@@ -156,6 +159,7 @@ async def living(access: kubeconfig.Access) -> AsyncIterator[tuple[Echo, Operand
     """Let both live inside this context. What they die of comes out here."""
     async with _connected(access, Echo.agent) as one, _connected(access, Operands.agent) as two:
         echo, operands = Echo(one), Operands(two)
+        operands.news = echo.news
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each.run(), name=each.agent) for each in (echo, operands)]
             try:

@@ -88,7 +88,7 @@ async def until_it_says(world: World, reason: str, seconds: float = _COMES) -> N
 
 
 async def until_changed(world: World) -> None:
-    await polling.until("the topology has changed", world.pair, _COMES, holds=lambda pair: pair == worlds.MOVED)
+    await world.asked_until("the topology has changed", world.pair, _COMES, holds=lambda pair: pair == worlds.MOVED)
 
 
 async def until_we_stand_down(world: World) -> None:

@@ -75,7 +75,7 @@ async def test_a_typed_writer_drops_our_record_and_it_is_rebuilt(world: World) -
         found = report.get("extension") or {}
         return all(found.get(one) == lost.get(one) for one in ("phase", *_HEAD))
 
-    await polling.until("the copy is written", world.report, holds=copied)
+    await world.asked_until("the copy is written", world.report, holds=copied)
     await world.until_told("TopologyChanged")
     assert "baseline" in lost
     for name in ("operator-a", "operator-b"):

@@ -45,7 +45,7 @@ async def _reach(world: World, phase: str) -> None:
         return
     await phases.bring(world, "Admitting")
     await world.echo.go_on()
-    await polling.until("the topology is changed", world.pair, holds=lambda pair: pair != world.installed)
+    await world.asked_until("the topology is changed", world.pair, holds=lambda pair: pair != world.installed)
 
 
 async def _seen(world: World) -> dict[str, Any]:

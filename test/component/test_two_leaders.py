@@ -44,7 +44,7 @@ async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World, fi
     lasted = time.monotonic() - began
     figure(f"a clean end to the next leader: {lasted:.2f} s")
     assert lasted < int(process.LEASE[1]) / 2, "it waits until the lease has run out"
-    await polling.until("an attempt of its own", world.record, holds=lambda found: found["attempt"] != attempt)
+    await world.asked_until("an attempt of its own", world.record, holds=lambda found: found["attempt"] != attempt)
     assert world.server.topology_changes == []
     await world.echo.go_on()
     world.echo.on = True

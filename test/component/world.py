@@ -15,7 +15,6 @@ from test import polling
 from test.component import cluster, process, reactors
 from topology_controller import bindata
 from topology_simulator import client as clients
-from topology_simulator import cluster as simulated
 from topology_simulator import conditions, kinds, kubeconfig
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from test.component import backend
+    from topology_simulator import cluster as simulated
 
 T = TypeVar("T")
 DESIRED = "HighlyAvailable"
@@ -111,7 +111,7 @@ class World:
             "discovery is written", lambda status: (status.get("topologyTransition") or {}).get("available")
         )
         # The conditions come before the first record, its copy with the write that follows: then it is quiet.
-        await polling.until("the record is copied", self.report, holds=lambda report: report.get("extension"))
+        await self.asked_until("the record is copied", self.report, holds=lambda report: report.get("extension"))
         return started
 
     async def holder(self) -> str:
@@ -174,9 +174,9 @@ class World:
     async def asked_until(
         self, what: str, ask: Callable[[], Awaitable[T]], seconds: float = 10.0, *, holds: Callable[[T], object]
     ) -> T:
-        """Wait as `polling.until` does; a failure shows what stands in the cluster, and the logs."""
+        """Wait for what both objects show; a failure shows what stands in the cluster, and the logs."""
         try:
-            return await polling.until(what, ask, seconds, holds=holds)
+            return await polling.until(what, ask, seconds, holds=holds, news=self.echo.news)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{await self.describe()}") from None
 
@@ -303,11 +303,8 @@ class World:
 async def opened(
     place: backend.Place, folder: pathlib.Path, shape: simulated.Shape | None = None
 ) -> AsyncIterator[World]:
-    """Open a world with an installed cluster whose facts are all good; nobody requests anything.
-
-    By default it is a single-node cluster that has grown to three good nodes, long ago.
-    """
-    made_as = shape or simulated.Shape(masters=len(cluster.MASTERS))
+    """Open a world with an installed cluster whose facts are all good; nobody requests anything."""
+    made_as = shape or cluster.SHAPE
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(place.opened())
         access = kubeconfig.access(server.kubeconfig())
