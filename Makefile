@@ -85,7 +85,7 @@ fleet-all: envtest engines ## judge: every story of a fleet, and every mutant of
 quick: $(STAMP) ## work: what one runs after each edit: the core, what it stands on, the pages and a few stories; under a minute
 	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(NOT_QUICK) $(QUICK)
 
-test: envtest ## work: the tests of the operator, on a real API server too, JOBS=5 at once; the first run builds that server, in about six minutes
+test: envtest ## work: the tests of the operator, on a real API server too, JOBS=5 at once; the first run builds that server, in about eight minutes
 	$(BIN)/python -m pytest -n $(JOBS)
 	@echo "== fuzz-short"
 	$(MAKE) --no-print-directory fuzz-short
