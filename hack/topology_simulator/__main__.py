@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
     played, speeds = scenario.load(arguments.scenario), pace.PACES[arguments.pace]
     servers = {"apiserver": arguments.apiserver, "etcd": arguments.etcd}
     if arguments.command == "demo":
-        seconds = 90.0 * max(1.0, speeds.scale) + 60.0 * (played.deadline_minutes or 0)
+        seconds = 90.0 * max(1.0, speeds.scale) * speeds.patience + 60.0 * (played.deadline_minutes or 0)
         return demo.run(demo.demo(played, speeds, timeout_seconds=seconds, **servers))
     with demo.claimed(arguments.folder) as folder:
         return demo.run(demo.cluster(played, speeds, operator=not arguments.no_operator, folder=folder, **servers))

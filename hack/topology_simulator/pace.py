@@ -15,6 +15,7 @@ class Pace:
     """Seconds for everything that takes time; `scale` multiplies a scenario's own durations."""
 
     scale: float = 1.0
+    patience: float = 1.0  # how many times as long as a story says is waited for what must come
     retry: float = 0.5  # between two attempts of an actor whose request failed
     boot: float = 2.5  # from a Node's creation to Ready
     between_joins: float = 1.5  # from one node of a `join` to the next
@@ -57,11 +58,11 @@ class Pace:
     upgrade: float = 20.0  # how long an upgrade takes that nothing delays
 
     def scaled(self, factor: float) -> Pace:
-        """Return the same pace with every figure multiplied."""
+        """Return the same pace with every figure multiplied, patience apart."""
         values = {field.name: getattr(self, field.name) * factor for field in dataclasses.fields(self)}
-        return Pace(**values)
+        return Pace(**values | {"patience": self.patience})
 
 
 DEMO = Pace()
-FAST = dataclasses.replace(DEMO.scaled(0.01), heartbeat=0.5, lease_renew=0.1, retry=0.02, inertia=1.0)
+FAST = dataclasses.replace(DEMO.scaled(0.01), patience=6.0, heartbeat=0.5, lease_renew=0.1, retry=0.02, inertia=1.0)
 PACES = {"demo": DEMO, "fast": FAST}

@@ -99,7 +99,7 @@ class Player:
             except ScenarioFailedError as error:
                 raise ScenarioFailedError(f"step {number} of {story.name}: {error}") from error
         if self._levers is None and to_the_end:
-            await self._until(lambda: probes.ended(self._api, story.expect), _END_SECONDS)
+            await self._until(lambda: probes.ended(self._api, story.expect), _END_SECONDS * self._pace.patience)
 
     async def _perform(self, step: scenario.Step) -> None:
         word, value = step.action
@@ -200,7 +200,7 @@ class Player:
     # -- what is waited for
 
     async def _wait_for(self, question: scenario.Wait) -> None:
-        patience = question.within * max(1.0, self._pace.scale)
+        patience = question.within * max(1.0, self._pace.scale) * self._pace.patience
         await self._until(lambda: self._ask(question), patience if self._levers is None else None)
 
     async def _ask(self, question: scenario.Condition) -> list[probes.Answer]:

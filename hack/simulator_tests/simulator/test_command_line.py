@@ -140,7 +140,7 @@ async def test_a_story_that_goes_another_way_fails_with_the_reason_and_keeps_the
     async with process("demo", "--scenario", "vain.yaml", "--pace", "fast", cwd=tmp_path) as made:
         code, output = await ended(made)
     assert (code, "Traceback" in output) == (1, False), output
-    assert "step 1 of vain: after 0.5 s: wanted voters 3, found 1" in output
+    assert "step 1 of vain: after 3 s: wanted voters 3, found 1" in output
     assert [one.name for one in tmp_path.glob("topology-demo-*/operator.log")] == ["operator.log"]
 
 

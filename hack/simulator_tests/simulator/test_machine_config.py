@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 
+from simulator_tests.simulator.conftest import watched
 from topology_simulator import cluster, conditions, kinds, pace
 
 CONTROLLER = "machine-config-controller"
@@ -12,8 +13,10 @@ TOPOLOGY = "machineconfiguration.openshift.io/controlPlaneTopology"
 NEW = {name: cluster.rendered(name, "HighlyAvailable") for name in ("master", "worker", "canary", "empty")}
 OLD = {name: cluster.rendered(name, "SingleReplica") for name in NEW}
 POOLS = (cluster.CustomPool(name="canary", machines=1, paused=True), cluster.CustomPool(name="empty"))
-# So slow that every step of it can be seen, one after the other.
-SLOW = dataclasses.replace(pace.FAST, render=2.0, pool_sync=2.0)
+
+
+def version(obj):
+    return int(obj["metadata"]["resourceVersion"])
 
 
 async def controller(living):
@@ -83,22 +86,43 @@ async def test_a_write_that_changes_no_topology_moves_no_pool(living):
 
 
 async def test_every_pool_is_pointed_at_once_and_looks_finished_until_well_after(running):
-    async with running(speeds=SLOW, masters=3, workers=1, schedulable=False, pools=POOLS) as living:
+    def done(controller):
+        seen = controller["status"]["observedGeneration"] == controller["metadata"]["generation"]
+        topology = controller["spec"]["infra"]["status"]["controlPlaneTopology"]
+        return seen and topology == "HighlyAvailable" and conditions.is_true(controller, "TemplateControllerCompleted")
+
+    def finished(pool):
+        status = pool["status"]
+        counts = {status[name] for name in ("machineCount", "updatedMachineCount", "readyMachineCount")}
+        updated = [one["type"] for one in status["conditions"] if one["status"] == "True"] == ["Updated"]
+        return updated and len(counts) == 1 and status["configuration"]["name"] == OLD[pool["metadata"]["name"]]
+
+    def noted(node):
+        return node["metadata"]["annotations"][TOPOLOGY] != "SingleReplica"
+
+    async with (
+        running(masters=3, workers=1, schedulable=False, pools=POOLS) as living,
+        watched(living, kinds.CONTROLLER_CONFIGS) as controllers,
+        watched(living, kinds.MACHINE_CONFIG_POOLS) as states,
+        watched(living, kinds.NODES) as nodes,
+    ):
+
+        async def followed():
+            turned = {one["metadata"]["name"]: one["status"]["configuration"]["name"] for one in states}
+            return {one["metadata"]["name"] for one in nodes if noted(one)}, turned
+
         await living.eventually(lambda: copied(living), wanted=True)
         await living.change()
-        await living.eventually(lambda: copied(living), wanted=True)
+        masters = {f"master-{number}" for number in range(3)}
+        await living.eventually(followed, ({"worker-0", *masters}, {**NEW, "canary": OLD["canary"]}))
         # The templates are done, and nothing shows that there is anything to come.
-        assert await pointed(living) == OLD
-        assert await looks(living, "master") == ([3, 3, 3, 0], {"Updated"})
-        await living.eventually(lambda: pointed(living), NEW)
-        assert await taken(living) == OLD
-        assert await looks(living, "master") == ([3, 3, 3, 0], {"Updated"})
-        assert set((await noted(living)).values()) == {"SingleReplica"}
-        await living.eventually(lambda: taken(living), {**NEW, "canary": OLD["canary"]})
-        assert await noted(living) == {
-            "canary-0": "SingleReplica", "worker-0": "HighlyAvailable",
-            **{f"master-{number}": "HighlyAvailable" for number in range(3)},
-        }  # fmt: skip
+        assert min(map(version, filter(done, controllers))) < min(map(version, states))
+        pointed = [pool for pool in states if pool["spec"]["configuration"]["name"] == NEW[pool["metadata"]["name"]]]
+        first = {pool["metadata"]["name"]: pool for pool in reversed(pointed)}
+        assert (first.keys(), all(map(finished, first.values()))) == (NEW.keys(), True)
+        # All are pointed before any moves, and before a node has the topology.
+        moved = [*(pool for pool in states if not finished(pool)), *filter(noted, nodes)]
+        assert max(map(version, first.values())) < min(map(version, moved))
 
 
 async def test_a_paused_pool_is_pointed_too_and_says_that_it_does_not_follow(running):
