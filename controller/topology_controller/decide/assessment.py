@@ -54,7 +54,7 @@ def converging(
         for finding in result.findings
         if finding.counts
     ]
-    since = f"since {stamp(admitted)}" if admitted is not None else ""
+    since = "since " + stamp(admitted) if admitted is not None else ""
     details = ", ".join(text for text in (since, typical(definition, last)) if text)
     return f"{sum(updated)} of {len(updated)} components updated{f' ({details})' if details else ''}"
 
