@@ -35,7 +35,8 @@ def whole_seconds(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(microsecond=0)
 
 
-def _write_time(moment: datetime) -> str:
+def stamp(moment: datetime) -> str:
+    """Write a time as RFC 3339 in UTC with whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -45,7 +46,7 @@ def _to_utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(microsecond=0)
 
 
-Time = Annotated[datetime, AfterValidator(_to_utc), PlainSerializer(_write_time, return_type=str)]
+Time = Annotated[datetime, AfterValidator(_to_utc), PlainSerializer(stamp, return_type=str)]
 
 
 class ApiModel(BaseModel):
@@ -295,10 +296,7 @@ class TopologyTransition(ApiModel):
 
     @classmethod
     def from_api(cls, value: object) -> Self:
-        """Read `status.topologyTransition`.
-
-        Raises pydantic.ValidationError when the value is not what the schema promises.
-        """
+        """Read `status.topologyTransition`. Raises pydantic.ValidationError where it is not as the schema has it."""
         return cls.model_validate(value)
 
     @property

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import EXTERNAL, AdvisoryName, CheckName, Topology
 from topology_controller import shell
-from topology_controller.checks import advisories, etcd, load_balancer, operands
+from topology_controller.checks import advisories, etcd, load_balancer, operands, result
 from topology_controller.decide import assessment, convergence, records
 from topology_controller.definitions import operands as matrices
 from topology_controller.observe import catalog, facts
@@ -62,7 +62,7 @@ def disruption(
         item("UpgradesBlocked", f"{blocked}: do not start one"),
         item("PointOfNoReturn", no_return),
         _machine_config(known, asking, source, target),
-        *([item(LONE_ROUTER, load_balancer.ROUTER_ALONE, load_balancer.two_routers())] if is_alone else []),
+        *([item(LONE_ROUTER, result.worded("RouterAlone"), load_balancer.TWO_ROUTERS)] if is_alone else []),
         *_static_pods(asking, source, target),
         *_replicas(known, asking, source, target, left),
         item("Duration", _duration(known, definition)),
@@ -151,9 +151,9 @@ def _replicas(
 def checklist(known: facts.Facts, definition: model.Definition, source: TopologyPair) -> list[answers.Expected]:
     """What an administrator has to do beforehand, because no check can verify it."""
     items = [_backup(known)]
-    by, why = load_balancer.manager(known.infrastructure)
+    outside, why = load_balancer.managed_outside(known.infrastructure)
     grows = source.control_plane == Topology.SINGLE_REPLICA and definition.target.control_plane != source.control_plane
-    if by is load_balancer.Manager.OUTSIDE and grows:
+    if outside and grows:
         backends = (
             f"{why}. Yours must point to every control-plane node: API on 6443 (health check /readyz), machine "
             "config server on 22623 (from inside only); ingress on 80 and 443 to every node that runs a router"

@@ -207,7 +207,7 @@ def machines(known: facts.Facts) -> list[answers.Machine]:
             "machine": claim.machine.name,
             "phase": claim.machine.phase,
             "authority": claim.machine.authority,
-            "boundBy": None if claim.bound_by is None else claim.bound_by.value,
+            "boundBy": claim.bound_by,
             "leaving": claim.leaving,
             "host": claim.machine.host if claim.host is None else claim.host.name,
             "hostState": None if claim.host is None else claim.host.state,
@@ -222,7 +222,7 @@ def add_machines(document: Document, items: Sequence[answers.Machine]) -> None:
     """Add the Machines of the control plane, where Machines are in use: whose node each is, and how far it is."""
     rows, in_use = [], any(item["phase"] == "Running" for item in items)
     for item in items if in_use else ():
-        by_address = item["node"] is None or item["boundBy"] == checked.BoundBy.ADDRESS.value
+        by_address = item["node"] is None or item["boundBy"] == checked.ADDRESS
         node = f"{item['node'] or 'no node'}{'' if by_address else ' (by nodeRef only)'}"
         host = f"{item['host']} ({item['hostState'] or 'no state'})" if item["host"] is not None else ""
         phase = "leaving" if item["leaving"] else item["phase"] or "no phase"

@@ -207,8 +207,7 @@ class Reconciler:
         if current.transitions is not self._transitions:
             self._transitions = current.transitions
             self._discoverer.use(current.transitions)
-        misconfigured = states.Misconfigured(current.trouble, current.unknown) if current.trouble else None
-        self._state = dataclasses.replace(self._state, misconfigured=misconfigured)
+        self._state = dataclasses.replace(self._state, misconfigured=current.trouble, unconfigured=current.unknown)
 
     def _decide(self, known: facts.Facts, *, missed: bool = False) -> Decision:
         """Decide, with what this leader remembers brought up to date."""

@@ -29,11 +29,7 @@ _TAKEOVER = timedelta(seconds=330)
 _POD = re.compile(r"[a-z0-9][-a-z0-9.]{0,252}")
 _BACKUP_FOLDER = "/home/core/assets/backup"
 _NATIVE_BLOCKS = {"TopologyTransitionControllerUpgradeable": "False", "TopologyTransitionControllerProgressing": "True"}
-NATIVE_CLEANUP = (
-    "oc get config.operator.openshift.io cluster -o json | "
-    """jq '.status.conditions |= map(select(.type | startswith("TopologyTransition") | not))' | """
-    "oc replace --subresource=status -f -"
-)
+NATIVE_CLEANUP = result.worded("NativeCleanup")
 
 
 def advise(
@@ -131,17 +127,11 @@ def _read_at_start(
         command = _one_after_the_other([*cures, *(_restart(lease, known) for lease in late)])
         message = f"{result.listed(names)}: not started since the topology changed. Until then: {'; '.join(details)}"
     elif refused:
-        command = (
-            "oc get leases -A -o custom-columns="
-            "NS:.metadata.namespace,NAME:.metadata.name,HOLDER:.spec.holderIdentity,SECONDS:.spec.leaseDurationSeconds"
-        )
-        message = (
-            "Which operators still go by the old topology is not known: this operator may not list Leases (ClusterRole "
-            f"{LEASES_ROLE}). Start those again that hold one of {_SINGLE_NODE_LEASE} s"
-        )
+        command, message = result.worded("ListLeases"), ""
     else:
         return None
-    return result.advisory(AdvisoryName.TOPOLOGY_READ_AT_START, command, message)
+    values = {"role": LEASES_ROLE, "seconds": _SINGLE_NODE_LEASE}
+    return result.advisory(AdvisoryName.TOPOLOGY_READ_AT_START, command, message, **values)
 
 
 def of_single_node(leases: tuple[facts.Fact[facts.Lease], ...], now: datetime) -> list[facts.Lease]:

@@ -12,7 +12,6 @@ there are two routers after the change is `operands`' question.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Final
 
 from topology_api import types, vocabulary
@@ -32,65 +31,46 @@ _ANNOTATION = vocabulary.LOAD_BALANCER_BACKENDS_ANNOTATION
 _WHERE = f"annotation {_ANNOTATION} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}"
 _EXAMPLE = "192.0.2.10,192.0.2.11,192.0.2.12"
 _NODES = "oc get nodes -l node-role.kubernetes.io/control-plane -o wide"
-_TO_DO = (
-    "Let the load balancer lead to every control-plane node on 6443 and, from inside only, 22623; then the command "
-    "confirms it"
-)
-_TO_DO_BY_HAND = (
-    "No command can name these nodes: put the addresses of those that the command shows into the annotation"
-)
-_COMMAND_LIMIT: Final = min(types.MESSAGE_LIMIT, facts.Backends.LONGEST)
 _LONGEST_QUOTE: Final = 40
 _ROUTER, _ROUTERS = "IngressController default", 2
 _DRAIN = vocabulary.ROUTER_DRAIN_ANNOTATION
-ROUTER_ALONE = (
-    "The drains that follow the change evict the only router, and ingress is gone for about half a minute each time, "
-    "unless there are two before"
+TWO_ROUTERS: Final = shell.command(
+    "oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p {}", '{"spec":{"replicas":2}}'
 )
-"""What stands before `two_routers`."""
-ROUTER_BRIEFLY = "The drains that follow the change interrupt ingress, unless there are two routers before"
-"""The same in a condition, beside all else."""
+"""After it a node can be drained without taking ingress away."""
 
 
-class Manager(Enum):
-    """Who manages the load balancer."""
-
-    OUTSIDE = auto()
-    CLUSTER = auto()
-    UNKNOWN = auto()
-    NOT_ASKED = auto()
-
-
-def manager(infrastructure: facts.Fact[facts.Infrastructure]) -> tuple[Manager, str]:
-    """Who manages the load balancer, and how that is known. Never the cluster unless it says where it keeps its API."""
+def managed_outside(infrastructure: facts.Fact[facts.Infrastructure]) -> tuple[bool | None, str]:
+    """Does an administrator manage the load balancer, and how is that known? None: it is not."""
+    # Never the cluster unless it says where it keeps its API.
     # On vSphere no address means that the user has provided the infrastructure. Source: openshift/api
     # config/v1/types_infrastructure.go (PlatformLoadBalancerType), openshift/origin pkg/monitortests/.../onpremhaproxy.
     if isinstance(infrastructure, facts.Unobserved):
-        return Manager.UNKNOWN, str(infrastructure)
+        return None, str(infrastructure)
     platform, front = infrastructure.platform, infrastructure.load_balancer
-    by = Manager.UNKNOWN
+    outside: bool | None = None
     if platform is None:
         why = "Infrastructure cluster names no platform"
     elif platform in _NONE_OF_ITS_OWN:
-        by, why = Manager.OUTSIDE, f"On platform {platform} the cluster manages no load balancer"
+        outside, why = True, f"On platform {platform} the cluster manages no load balancer"
     elif platform not in _MAY_MANAGE:
-        by, why = Manager.NOT_ASKED, f"On platform {platform} the load balancer is not the administrator's to see to"
+        outside, why = False, f"On platform {platform} the load balancer is not the administrator's to see to"
     elif isinstance(front, facts.Unobserved):
         why = str(front)
     elif front.type == _USER:
-        by, why = Manager.OUTSIDE, f"On this {platform} the load balancer is {_USER}"
+        outside, why = True, f"On this {platform} the load balancer is {_USER}"
     elif front.type not in {None, _CLUSTER}:
         known = f"this version knows {_CLUSTER} and {_USER}"
         why = f"Infrastructure cluster has loadBalancer.type {_quoted(front.type or '')}, and {known}"
     elif front.addresses:
         addresses = result.listed(front.addresses)
-        by, why = Manager.CLUSTER, f"The cluster manages its load balancer itself, at {addresses}"
+        outside, why = False, f"The cluster manages its load balancer itself, at {addresses}"
     elif platform == "VSphere":
-        by, why = Manager.OUTSIDE, "This VSphere has no apiServerInternalIPs: its load balancer is the user's"
+        outside, why = True, "This VSphere has no apiServerInternalIPs: its load balancer is the user's"
     else:
         says = f"the cluster manages its load balancer on platform {platform}, and has no apiServerInternalIPs for it"
         why = f"Infrastructure cluster says that {says}"
-    return by, why
+    return outside, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +82,6 @@ class Confirmation:
     command: str
     remarks: tuple[str, ...]
     wrong: str
-
-    @property
-    def complete(self) -> bool:
-        """Every node is confirmed, by an annotation in which nothing is wrong."""
-        return not (self.missing or self.wrong)
 
 
 def compare(nodes: list[facts.Node], backends: facts.Backends | None) -> Confirmation:
@@ -136,7 +111,7 @@ def compare(nodes: list[facts.Node], backends: facts.Backends | None) -> Confirm
     return Confirmation(
         confirmed=tuple(node for node in ordered if given.intersection(node.addresses)),
         missing=tuple(node for node in ordered if not given.intersection(node.addresses)),
-        command=command if chosen and len(command) <= _COMMAND_LIMIT else _NODES,
+        command=command if chosen and len(command) <= types.MESSAGE_LIMIT else _NODES,
         remarks=tuple(remarks),
         wrong=wrong,
     )
@@ -151,9 +126,9 @@ def _quoted(text: str) -> str:
 def backends(context: CheckContext) -> CheckResult:
     """Is every control-plane node confirmed to be behind the load balancer, where the cluster does not manage it?"""
     known = context.facts
-    by, why = manager(known.infrastructure)
-    if by is not Manager.OUTSIDE:
-        return context.unknown(why) if by is Manager.UNKNOWN else context.met(why)
+    outside, why = managed_outside(known.infrastructure)
+    if not outside:
+        return context.unknown(why) if outside is None else context.met(why)
     annotation, nodes = need(_annotation(known)), need(result.every(known.control_plane_nodes))
     if not nodes:
         return context.unknown("no node has label node-role.kubernetes.io/control-plane")
@@ -163,7 +138,7 @@ def backends(context: CheckContext) -> CheckResult:
         *(Finding("Node", node.name, _MET, f"{node.name} is confirmed") for node in confirmation.confirmed),
         *(Finding("Node", node.name, _UNMET, f"{node.name} {is_not}") for node in confirmation.missing),
     )
-    if confirmation.complete:
+    if not (confirmation.missing or confirmation.wrong):
         named = _named(confirmation.confirmed)
         text = f"As {_WHERE} names {named}; nothing inside the cluster can look at the load balancer"
         return context.met(". ".join((text, *confirmation.remarks)), findings)
@@ -202,15 +177,16 @@ def unconfirmed(known: facts.Facts, target: TopologyPair, record: TopologyTransi
     nodes = result.every(known.control_plane_nodes)
     if isinstance(infrastructure, facts.Unobserved) or isinstance(annotation, facts.Unobserved):
         return None
-    by, why = manager(infrastructure)
-    if by is not Manager.OUTSIDE or isinstance(nodes, facts.Unobserved) or not nodes:
+    outside, why = managed_outside(infrastructure)
+    if not outside or isinstance(nodes, facts.Unobserved) or not nodes:
         return None
     confirmation = compare(nodes, annotation)
     before = record.source.control_plane if record is not None and record.source is not None else None
     if before is None and (record is None or record.admitted_time is None):
         before = infrastructure.control_plane
+    complete = not (confirmation.missing or confirmation.wrong)
     # Only where the control plane becomes one of several nodes.
-    if confirmation.complete or target.control_plane in {before, Topology.SINGLE_REPLICA}:
+    if complete or target.control_plane in {before, Topology.SINGLE_REPLICA}:
         return None
     front = infrastructure.load_balancer
     hosts = [] if isinstance(front, facts.Unobserved) else [front.api_host, front.api_internal_host]
@@ -223,7 +199,7 @@ def unconfirmed(known: facts.Facts, target: TopologyPair, record: TopologyTransi
         f"Confirmed: {_named(confirmation.confirmed)}" if confirmation.confirmed else "",
         f"Of {_WHERE} {confirmation.wrong}" if confirmation.wrong else "",
         *confirmation.remarks,
-        _TO_DO if confirmation.command != _NODES else _TO_DO_BY_HAND,
+        result.worded("ConfirmBackendsByHand" if confirmation.command == _NODES else "ConfirmBackends"),
     )
     return result.advisory(AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED, confirmation.command, message)
 
@@ -237,7 +213,7 @@ def router_survives_drains(context: CheckContext) -> CheckResult:
     asks, has = router.wanted_replicas, router.available_replicas
     if asks is not None and min(asks, has) >= _ROUTERS:
         return context.met(f"{_ROUTER} has {_ROUTERS} replicas or more available")
-    wait = "Wait until they are available" if asks is not None and asks >= _ROUTERS else f"Run: {two_routers()}"
+    wait = "Wait until they are available" if asks is not None and asks >= _ROUTERS else f"Run: {TWO_ROUTERS}"
     wait += f". To accept one, annotate ClusterOperator {vocabulary.CLUSTER_OPERATOR} with {_DRAIN}=true"
     seen = f"{'none' if asks is None else asks} requested, {has} available"
     count = Count(min(asks or 0, has), _ROUTERS, "replicas")
@@ -248,12 +224,6 @@ def drain_accepted(known: facts.Facts) -> bool:
     """Does an administrator accept that the only router is drained? Without our ClusterOperator nothing is accepted."""
     own = known.own_operator
     return isinstance(own, facts.OwnOperator) and own.router_drain_accepted
-
-
-def two_routers() -> str:
-    """The command after which a node can be drained without taking ingress away."""
-    patch = f'{{"spec":{{"replicas":{_ROUTERS}}}}}'
-    return shell.command("oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p {}", patch)
 
 
 def router_alone(known: facts.Facts) -> bool:

@@ -26,10 +26,7 @@ FAILING_BOUND = timedelta(minutes=1)
 _CONFIG = "controllerconfigs.machineconfiguration.openshift.io/machine-config-controller"
 _POOLS = "machineconfigpools.machineconfiguration.openshift.io"
 _KIND = "MachineConfigPool"
-_FIRST = (
-    f"Waiting for {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED}: until it is Met the pools say nothing about the new "
-    "topology"
-)
+_FIRST = result.worded("PoolsWait", check=CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED)
 _ANNOTATION = "machineconfiguration.openshift.io/controlPlaneTopology"
 
 

@@ -10,9 +10,9 @@ which the machine controller drains. Two Machines may claim one node, and one Ma
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from topology_api.types import Advisory, TopologyPair
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
@@ -29,18 +29,10 @@ _MIGRATING = "Migrating"
 _GOING = frozenset({"deprovisioning", "deleting", "powering off before delete"})
 """States of a host that is being taken away (baremetal-operator apis/metal3.io/v1alpha1/baremetalhost_types.go)."""
 _STAYS = "no Machine and no BareMetalHost of a control-plane node on its way out"
-_COLUMNS = (
-    f"{LOOK} -l '{observed.SELECTOR}' -o custom-columns="
-    "'NAME:.metadata.name,PHASE:.status.phase,NODE:.status.nodeRef.name,ADDRESSES:.status.addresses[*].address'"
-)
+_COLUMNS = result.worded("ListMachines", look=LOOK, selector=observed.SELECTOR)
 _VOTERS = 3
-
-
-class BoundBy(enum.StrEnum):
-    """How a Machine belongs to a node."""
-
-    ADDRESS = "Address"
-    NODE_REF = "NodeRef"
+ADDRESS: Final = "Address"
+NODE_REF: Final = "NodeRef"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +41,7 @@ class Claim:
 
     machine: observed.Machine
     node: str | None = None
-    bound_by: BoundBy | None = None
+    bound_by: Literal["Address", "NodeRef"] | None = None  # how it belongs to that node
     host: observed.Host | None = None
 
     @property
@@ -78,7 +70,7 @@ class Claim:
 @facts.once
 def in_use(known: facts.Facts) -> bool:
     """Does the etcd operator go by Machines here? One that is Running is what it asks for."""
-    return any(machine.running for machine in facts.readable(known.machines))
+    return any(machine.phase == "Running" for machine in facts.readable(known.machines))
 
 
 @facts.once
@@ -96,9 +88,9 @@ def claims(known: facts.Facts) -> tuple[Claim, ...]:
     for machine in facts.readable(known.machines):
         host = by_name.get(machine.host or "") or consumed.get(machine.name)
         by_address = dict.fromkeys(name for address in machine.addresses for name in homes.get(address, ()))
-        claimed += [Claim(machine, name, BoundBy.ADDRESS, host) for name in by_address]
+        claimed += [Claim(machine, name, ADDRESS, host) for name in by_address]
         if machine.node in names and machine.node not in by_address:
-            claimed.append(Claim(machine, machine.node, BoundBy.NODE_REF, host))
+            claimed.append(Claim(machine, machine.node, NODE_REF, host))
         elif not by_address:
             claimed.append(Claim(machine, host=host))
     return tuple(claimed)
@@ -112,7 +104,7 @@ def left_out(known: facts.Facts) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for node in [node for node in facts.readable(known.control_plane_nodes) if node.addresses]:
         address, own = " or ".join(node.addresses), [claim for claim in claims(known) if claim.node == node.name]
-        if bound := [claim.machine for claim in own if claim.bound_by is BoundBy.ADDRESS]:
+        if bound := [claim.machine for claim in own if claim.bound_by == ADDRESS]:
             # Where several have the address the etcd operator takes whichever it finds first.
             reasons[node.name] = next(filter(None, map(_unfit, bound)), "")
         elif own:
@@ -195,7 +187,7 @@ def _unread_host(
         return None
     if isinstance(hosts, facts.Unobserved):
         return None if hosts.missing else hosts
-    own = observed.describe_host(machine.host)
+    own = f"baremetalhosts.metal3.io/{machine.host} in namespace {observed.NAMESPACE}"  # as `Resource.describe` has it
     return next((item for item in hosts if isinstance(item, facts.Unobserved) and item.what == own), None)
 
 
@@ -221,7 +213,7 @@ def missing(known: facts.Facts) -> tuple[str, ...]:
     """Control-plane nodes to which no Machine belongs by its address, sorted; none while Machines are not all read."""
     if not _complete(known):
         return ()
-    bound = {claim.node for claim in claims(known) if claim.bound_by is BoundBy.ADDRESS}
+    bound = {claim.node for claim in claims(known) if claim.bound_by == ADDRESS}
     masters = (node for node in facts.readable(known.control_plane_nodes) if node.master and node.addresses)
     return tuple(sorted(node.name for node in masters if node.name not in bound))
 

@@ -72,7 +72,7 @@ def candidates(context: CheckContext) -> dict[str, str | None]:
     for node in nodes:
         if isinstance(node, facts.Node):
             failures[node.name] = _failing(node, context, common, voters, left_out.get(node.name, ""))
-        elif node.master_has_value:
+        elif node.master is None:
             failures[node.name] = _MASTER_HAS_VALUE
         elif node.master:
             failures[node.name] = f"lacks label {_CONTROL_PLANE}"
@@ -120,7 +120,7 @@ def _failing(
     compact = context.definition.workers.max == 0
     version, memory = _minor(node), (node.memory or 0) / _GIB
     return first_reason(
-        (node.master_has_value, _MASTER_HAS_VALUE),
+        (node.master is None, _MASTER_HAS_VALUE),
         (not node.master, f"lacks label {_MASTER}"),
         *_state(node),
         (version is None, "kubelet version is not known"),
@@ -147,8 +147,9 @@ def _room(node: facts.Node) -> tuple[tuple[bool, str], ...]:
 
 
 def _state(node: facts.Node) -> tuple[tuple[bool, str], ...]:
+    # Taints about its state (not-ready, disk-pressure), not about its purpose.
     # Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go (master).
-    taints = [taint for taint in node.taints if taint.of_node_state]
+    taints = [taint for taint in node.taints if taint.key.startswith("node.kubernetes.io/")]
     return (
         (node.deleting, "is being deleted"),
         (node.ready != "True", f"Ready={node.ready}"),

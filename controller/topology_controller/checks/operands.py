@@ -69,7 +69,7 @@ def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved
         version = known.cluster_version
         if isinstance(version, facts.Unobserved):
             return version
-        if version.lacks(group.capability):
+        if group.capability in version.lacks:
             return f"capability {group.capability} is not enabled on this cluster"
     if group.managed_by is None:
         return None
@@ -142,10 +142,7 @@ def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline
 
 def unmeasured(what: str, field: str) -> str:
     """Say that the record has lost its baseline, and what to do."""
-    return (
-        f"the record does not say how {what} was when the topology changed. If you know it, write it to "
-        f"status.topologyTransition.baseline.{field} with: oc edit infrastructure cluster --subresource=status"
-    )
+    return result.worded("Unmeasured", what=what, field=field)
 
 
 def _missing(
@@ -233,7 +230,7 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
     before = _before(context, operand)
     anew = needs_revision(context.definition, group, operand)
     recorded = before.revision if before is not None and anew else None
-    finding = _revision(context, group, operand, pods, recorded)
+    finding = _revision(context, group, operand, recorded)
     lacks: str | facts.Unobserved | None = None
     if anew and context.convergence.baseline is None:
         lost = unmeasured("it", "operands")
@@ -265,15 +262,10 @@ def needs_revision(definition: model.Definition, group: matrices.Group, operand:
     return bool([source for source in others if not matrices.same(operand.variant, source, target)])
 
 
-def _revision(
-    context: CheckContext,
-    group: matrices.Group,
-    operand: matrices.Operand,
-    pods: facts.Fact[facts.StaticPods],
-    recorded: int | None,
-) -> Finding:
+def _revision(context: CheckContext, group: matrices.Group, operand: matrices.Operand, recorded: int | None) -> Finding:
     """Are static pods at their newest revision, and that another than the `recorded` one, if it must be left?"""
-    nodes, wanted = node_names(context.facts), "the newest revision on every control-plane node"
+    nodes, pods = node_names(context.facts), _read(context.facts, operand.key, facts.StaticPods)
+    wanted = "the newest revision on every control-plane node"
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
     if isinstance(pods, facts.Unobserved):

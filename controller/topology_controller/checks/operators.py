@@ -163,11 +163,8 @@ def _upgrading(version: facts.Fact[facts.ClusterVersion]) -> tuple[CheckStatus, 
 
 def block_message(definition: str, desired: str, *, changed: bool = False) -> str:
     """The message of our Upgradeable=False, the same from Pending to Admitting: admission waits for its echo."""
-    cancel = (
-        " or is cancelled. To cancel it before the topology changes: oc patch infrastructure cluster --type merge "
-        """-p '{"spec":{"desiredTopology":null}}'"""
-    )
-    return f"Minor upgrades are blocked until transition {definition} to {desired} completes{'' if changed else cancel}"
+    name = "UpgradesBlockedAfterwards" if changed else "UpgradesBlocked"
+    return result.worded(name, definition=definition, desired=desired)
 
 
 def upgrades_blocked(version: facts.Fact[facts.ClusterVersion], message: str) -> CheckResult:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 LONGEST: Final = 300  # characters of a check's message, unless the name of one object is too long for that
 _MOST: Final = 3
-_ADVISORIES: Final[dict[str, str]] = json.loads((bindata.root() / "advisories.json").read_text(encoding="utf-8"))
+_TEXTS: Final[dict[str, str]] = json.loads((bindata.root() / "texts.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +207,14 @@ def _found(findings: tuple[Finding, ...], most: int) -> str:
     return f"{unmet}; and cannot tell: {unknown}" if unmet and unknown else unmet or unknown
 
 
+def worded(name: str, /, **values: object) -> str:
+    """A text of `bindata/texts.json` with these values. What stands there are whole sentences, and fixed commands."""
+    return _TEXTS[name].format_map(values)
+
+
 def advisory(name: AdvisoryName, command: str, message: str = "", **values: object) -> Advisory:
-    """What an administrator should do, with its own message or that of `bindata/advisories.json` with these values."""
-    message = message or _ADVISORIES[name].format_map(values)
+    """What an administrator should do, with this message, or with the text of its name."""
+    message = message or worded(name, **values)
     return types.Advisory(name=name.value, message=types.fit(message), command=command)
 
 

@@ -17,7 +17,7 @@ from topology_api.types import AvailableTransition, Baseline, Blocker, TopologyT
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
 from ..checks import catalog, load_balancer, operators
-from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
+from ..checks.result import CheckResult, ConvergenceContext, listed, sentences, worded
 from ..definitions import load, model
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, convergence, problems, records
@@ -102,7 +102,7 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     # Said while it can still be helped: ingress will be gone for a while; not to who has accepted it.
     drains = definition.changes_control_plane and load_balancer.router_alone(known)
     drains = drains and not load_balancer.drain_accepted(known)
-    drained = f"{load_balancer.ROUTER_BRIEFLY}: {load_balancer.two_routers()}" if drains else ""
+    drained = worded("RouterAloneBriefly", command=load_balancer.TWO_ROUTERS) if drains else ""
     note = assessment.within(note, drained, least=[drained])
     unreadable = problems.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     advisories, problem = records.advised(context, record), problems.before_change(context, record, unreadable, note)
@@ -156,22 +156,12 @@ def _admitting(context: Context, settling: dict[str, datetime], unobserved: tupl
     """What Progressing says of an admission: one text, since another one would be a write between echo and change."""
     voids = context.leader.voids
     if unobserved:
-        return (
-            f"All preflight checks are met, but the operator of {listed(unobserved)} has not observed the current "
-            "topology yet: the change waits for it. See whether that operator runs"
-        )
+        return worded("AwaitsOperators", operands=listed(unobserved))
     if settling:
-        return (
-            f"All preflight checks are met, but the configuration of {listed(sorted(settling))} has just changed: its "
-            "newest revision is measured once it is made, in three minutes at most"
-        )
+        return worded("AwaitsRevisions", operands=listed(sorted(settling)))
     if not echoed or len(voids) < SLOW:
         return "All preflight checks are met; once ClusterVersion blocks upgrades, everything is read again, live"
-    return (
-        "All preflight checks are met, but the API server answers too slowly to rely on what it says: reading the "
-        f"evidence took up to {math.ceil(max(voids))} s, and it must be no older than {EVIDENCE_SECONDS:g} s. "
-        "Look at the load of the API server and etcd"
-    )
+    return worded("ServerIsSlow", seconds=math.ceil(max(voids)), most=EVIDENCE_SECONDS)
 
 
 def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
@@ -186,7 +176,7 @@ def _held(context: Context, measured: Baseline | tuple[facts.Unobserved, ...] | 
     fell_back, own = context.leader.fell_back, context.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
         return f"Paused: no transition begins. {problems.PAUSED}"
-    if context.leader.misconfigured is not None and context.leader.misconfigured.holds:
+    if context.leader.unconfigured:
         return "The configuration cannot be read: no transition begins. See condition Degraded"
     if unread := applicability.native_unreadable(context.known):
         return f"It is not known whether the native controller is in charge: {unread}"

@@ -17,6 +17,7 @@ from topology_api.types import NATIVE_ATTEMPT, TopologyPair, TopologyTransition,
 from topology_api.vocabulary import EXTERNAL, Phase, Reason, Topology
 
 from .. import shell
+from ..checks.result import worded
 from ..definitions import model
 from ..observe import facts
 from . import baseline, records
@@ -43,33 +44,22 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
     """Why nothing may be done here, or None."""
     control_plane, value = infrastructure.control_plane, infrastructure.infrastructure
     if control_plane == EXTERNAL:
-        return Cause(
-            Reason.HOSTED_CONTROL_PLANE,
-            "The control plane is hosted: its availability is set on the management cluster. There "
-            "controllerAvailabilityPolicy is fixed when a HostedCluster is made; infrastructureAvailabilityPolicy can "
-            "be changed",
-        )
+        return Cause(Reason.HOSTED_CONTROL_PLANE, worded("HostedControlPlane"))
     if control_plane is None:
         single = {"controlPlaneTopology": Topology.SINGLE_REPLICA, "infrastructureTopology": Topology.SINGLE_REPLICA}
         body = json.dumps({"status": single}, separators=(",", ":"))
         write = shell.command("oc patch infrastructure cluster --subresource status --type merge -p {}", body)
-        return Cause(
-            Reason.UNKNOWN_TOPOLOGY,
-            "Infrastructure cluster has no status.controlPlaneTopology, as before OpenShift 4.8. On a single node, "
-            f"which restarts then, set it with: {write}",
-        )
+        return Cause(Reason.UNKNOWN_TOPOLOGY, worded("NoTopology", write=write))
     unknown = ""
     if control_plane not in set(Topology):
         unknown = f"status.controlPlaneTopology {control_plane}"
     elif value not in _INFRASTRUCTURE_TOPOLOGIES:
         unknown = f"status.infrastructureTopology {value or 'no value'}"
     if unknown:
-        message = f"Infrastructure cluster has {unknown}, which this version does not know"
-        return Cause(Reason.UNKNOWN_TOPOLOGY, message)
+        return Cause(Reason.UNKNOWN_TOPOLOGY, worded("UnknownTopology", unknown=unknown))
     if infrastructure.image_based_install:
-        label = f"Infrastructure cluster carries label {vocabulary.IMAGE_BASED_INSTALL_LABEL}"
-        fixed = "the topology of a cluster that was installed from an image is fixed by that image"
-        return Cause(Reason.IMAGE_BASED_INSTALL, f"{label}: {fixed}")
+        label = vocabulary.IMAGE_BASED_INSTALL_LABEL
+        return Cause(Reason.IMAGE_BASED_INSTALL, worded("ImageBasedInstall", label=label))
     if native_in_charge(known):
         return Cause(Reason.NATIVE_CONTROLLER_ACTIVE, f"{NATIVE_ACTS}{_handed_over(known, infrastructure)}")
     return None
@@ -158,19 +148,10 @@ def idle_note(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
     if known.mutable_topology is True:
         if _present(known):
             return ""
-        begin, we_act = "Feature gate MutableTopology is on, but the native controller", "this operator acts on"
-        if not _silent(known):
-            return f"{begin} has not shown up: {we_act} spec.desiredTopology"
-        return (
-            f"{begin} shows no sign of life: Lease config-operator-lock in namespace openshift-config-operator is not "
-            f"renewed. So {we_act} spec.desiredTopology. Look at the pods in openshift-config-operator"
-        )
+        return worded("NativeSilent" if _silent(known) else "NativeMissing")
     if desired is None or desired == infrastructure.control_plane or infrastructure.desired:
         return ""
-    return (
-        f"No controller acts on spec.controlPlaneTopology {desired} while feature gate MutableTopology is off; "
-        "this operator reads spec.desiredTopology"
-    )
+    return worded("NativeOff", desired=desired)
 
 
 def native_transition(context: Context) -> TopologyTransition:

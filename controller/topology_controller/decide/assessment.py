@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from topology_api.types import Advisory, Check, LastTransition
+from topology_api.types import Advisory, Check, LastTransition, stamp
 from topology_api.vocabulary import CheckStatus
 
 from ..checks.result import LONGEST, CheckResult, listed, sentences
@@ -54,7 +54,7 @@ def converging(
         for finding in result.findings
         if finding.counts
     ]
-    since = f"since {admitted:%Y-%m-%dT%H:%M:%SZ}" if admitted is not None else ""
+    since = "since " + stamp(admitted) if admitted is not None else ""
     details = ", ".join(text for text in (since, typical(definition, last)) if text)
     return f"{sum(updated)} of {len(updated)} components updated{f' ({details})' if details else ''}"
 

@@ -13,21 +13,17 @@ import dataclasses
 from datetime import datetime, timedelta
 
 from topology_api import types, vocabulary
-from topology_api.types import Accepted, Check, TopologyTransition, fit, whole_seconds
+from topology_api.types import Accepted, Check, TopologyTransition, fit, stamp, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, ProblemReason, Reason, Stage
 
 from ..checks import catalog, operators
-from ..checks.result import LONGEST, CheckResult, ConvergenceContext, first_reason, listed, sentences
+from ..checks.result import LONGEST, CheckResult, ConvergenceContext, first_reason, listed, sentences, worded
 from ..definitions import model
 from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, leader, problems, records
 from .state import READING, Cause, Context, Decision, EventSpec, Step
 
-_BY_NATIVE = (
-    "The native controller began this transition and is switched off (feature gate MutableTopology): this operator "
-    "follows it to its end"
-)
 _LONGEST_NAME = 64
 _SHORTEST_ANSWER = 100  # characters of what a check has found that are shown however long the command is that follows
 
@@ -38,10 +34,7 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
     definition = context.transitions.named(record.name)
     block = upgrade_block(record)
     if definition is None:
-        message = (
-            f"Transition {record.name} is under way, but this version has no definition of that name: "
-            "it cannot tell when it is completed. Install the version that started it"
-        )
+        message = worded("DefinitionMissing", name=record.name)
         cause, steps = Cause(Reason.TRANSITION_STUCK, message), (Step.REPORT,)
         return Decision(Phase.CONVERGING, None, steps, degraded=cause, note=message, upgrade_block=block, level=False)
     if known.awaited:
@@ -137,10 +130,10 @@ def note(
     else:
         settle = _settle(context, definition)
         waiting = f"All convergence checks are met; waiting {settle} s for all of them to stay met"
-    late = f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}" if overdue and record.deadline_time else ""
+    late = f"Overdue since {stamp(record.deadline_time)}" if overdue and record.deadline_time else ""
     components = assessment.converging(results, definition, record.admitted_time, record.last_transition)
     without, begun = records.accepted_note(record, "Accepted without: "), _begun(known, record)
-    native = _BY_NATIVE if record.by_native else ""
+    native = worded("BegunByNative") if record.by_native else ""
     danger, required = problems.danger(known), assessment.required(record.advisories, awaited)
     # The danger, and what an administrator has to do, are never left out.
     least = [native, components, without, waiting, begun]
@@ -252,10 +245,7 @@ def _begun(known: facts.Facts, record: TopologyTransition) -> str:
         onward = f" to {version.newest}" if version.newest else ""
         upgrade = f"An upgrade{before}{onward} is under way"
     if applicability.native_in_charge(known):
-        native = (
-            "The native controller is in charge of what comes next: this operator reports how the cluster follows, "
-            "then stands down"
-        )
+        native = worded("NativeComesNext")
     return sentences(upgrade, native)
 
 
@@ -266,7 +256,7 @@ def _stuck(
     disturbed: tuple[str, ...],
 ) -> Cause:
     """Name what an administrator can repair, with the command; else what has been failing longest."""
-    since = "" if record.deadline_time is None else f" since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}"
+    since = "" if record.deadline_time is None else f" since {stamp(record.deadline_time)}"
     overdue = f"Overdue{since}, and nothing progresses"
     failing = [check for check in converged if check.status is not CheckStatus.MET]
     if not failing:

@@ -17,7 +17,7 @@ from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName,
 
 from .. import shell
 from ..checks import advisories, operators
-from ..checks.result import LONGEST, every, listed, sentences
+from ..checks.result import LONGEST, every, listed, sentences, worded
 from ..definitions import load, model
 from ..observe import facts
 from . import admission, applicability, assessment, cadence, convergence, problems, records
@@ -33,10 +33,9 @@ def decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderStat
     decision = _decide(known, transitions, leader, now)
     if leader.refused and decision.watch and Step.CHANGE not in decision.steps:
         decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {leader.refused}")
-    if leader.misconfigured is None:
+    if not leader.misconfigured:
         return decision
-    cause = Cause(Reason.CONFIGURATION_INVALID, leader.misconfigured.message)
-    return dataclasses.replace(decision, misconfigured=cause)
+    return dataclasses.replace(decision, misconfigured=Cause(Reason.CONFIGURATION_INVALID, leader.misconfigured))
 
 
 def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
@@ -130,11 +129,7 @@ def _without_infrastructure(known: facts.Facts, why: facts.Unobserved, copy: Rec
 
 def _not_installed(context: Context, lacks: str, copy: RecordCopy | None) -> Decision:
     """The served definition lacks our fields. What its loss has interrupted keeps blocking upgrades, by the copy."""
-    cause = Cause(
-        Reason.API_NOT_INSTALLED,
-        f"CustomResourceDefinition {lacks}: a request would be dropped unseen. "
-        "Install it with the commands of: cluster-topology-operator manifests --crd-patch",
-    )
+    cause = Cause(Reason.API_NOT_INSTALLED, worded("APINotInstalled", lacks=lacks))
     decision = Decision(context.phase, steps=(Step.REPORT,), look_again=60.0, degraded=cause, level=False)
     if copy is None or copy.phase not in _UNDER_WAY or copy.target is None:
         if applicability.native_awaited(context.known, context.leader, context.now) is None:
@@ -189,10 +184,8 @@ def _overwritten(context: Context, record: TopologyTransition) -> Decision:
         for definition in context.transitions.starting_at(here)
     )
     way_out = "removed and made again" if leads else "removed"
-    message = (
-        f"Status topology was {record.target} and is {here} now, written by {by}. Find out why. Nothing is "
-        f"written until the request is {way_out}: {_CANCEL}"
-    )
+    values = {"was": record.target, "here": here, "by": by, "way_out": way_out, "cancel": _CANCEL}
+    message = worded("TopologyOverwritten", **values)
     problem = problems.problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
     decision = Decision(
         record.phase,

@@ -13,7 +13,7 @@ from topology_api.types import Check, Problem, TopologyTransition, fit, whole_se
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, ProblemReason, Reason
 
 from ..checks import etcd, nodes
-from ..checks.result import CheckResult, fitting, listed
+from ..checks.result import CheckResult, fitting, listed, worded
 from ..observe import facts
 from . import cadence, records
 from .state import Cause, Context
@@ -26,10 +26,7 @@ TWO_VOTERS_BOUND = timedelta(minutes=15)
 """How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
 _TWO = 2
 _LOOK = "Look at: oc get nodes -l node-role.kubernetes.io/control-plane"
-PAUSED = (
-    f"Annotation {vocabulary.PAUSED_ANNOTATION} is set on ClusterOperator {vocabulary.CLUSTER_OPERATOR}. Remove it "
-    f"with: oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} {vocabulary.PAUSED_ANNOTATION}-"
-)
+PAUSED = worded("Paused", operator=vocabulary.CLUSTER_OPERATOR, annotation=vocabulary.PAUSED_ANNOTATION)
 _OPERATOR = "machine-config"
 _OF_POOLS = {
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED,
@@ -137,12 +134,7 @@ def _two_voters(context: Context) -> Problem | None:
         return None
     if few is None and recorded is not None:
         return recorded
-    single = few == 1
-    text, harm = ("one voting member", "its loss") if single else ("two voting members", "the loss of either one")
-    message = (
-        f"etcd has had {text} for more than 15 minutes, and {harm} stops the cluster. Do not restart or drain a "
-        f"control-plane node, and bring in the {'others' if single else 'third one'}. {_LOOK}"
-    )
+    message = worded("OneVoter" if few == 1 else "TwoVoters", look=_LOOK)
     return problem(context, ProblemReason.TWO_VOTERS, message)
 
 
@@ -165,12 +157,7 @@ def redundancy_lost(context: Context) -> Problem | None:
     # It lasts over a restart and while it is not known.
     lost = lost_nodes(context.known)
     if lost:
-        message = fitting(
-            lambda most: (
-                "Fewer control-plane nodes can carry a voting member of etcd than when the topology changed: "
-                f"{listed(lost, most)}. Repair or replace them. Do not restart or drain another one. {_LOOK}"
-            )
-        )
+        message = fitting(lambda most: worded("RedundancyLost", nodes=listed(lost, most), look=_LOOK))
         return problem(context, ProblemReason.REDUNDANCY_LOST, message)
     lasts = lost is None or context.now < _lost_until(context)
     return _before(context, ProblemReason.REDUNDANCY_LOST) if lasts else None

@@ -43,14 +43,6 @@ class Clocks(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Misconfigured:
-    """The configuration file is bad; `message` says how. `holds`: what is in force may be less than was asked for."""
-
-    message: str
-    holds: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class LeaderState:
     """What this leader knows that stands in no object. All times go by the wall clock."""
 
@@ -61,7 +53,8 @@ class LeaderState:
     """What the last discovery found, None before the first; so are `advisories`."""
     advisories: tuple[Advisory, ...] | None = None
     settle_seconds: int | None = None  # what overrides the definitions
-    misconfigured: Misconfigured | None = None
+    misconfigured: str = ""  # how the configuration file is bad
+    unconfigured: bool = False  # so that what is in force may be less than was asked for
     refused: str = ""
     """Why the API server refuses what this leader writes to Infrastructure; empty once a write went through."""
     clocks: Clocks | None = None  # both clocks at the last look

@@ -55,12 +55,7 @@ class ClusterVersion:
     version: str | None
     conditions: Conditions
     newest: str | None = None
-    known_capabilities: frozenset[str] = frozenset()
-    enabled_capabilities: frozenset[str] = frozenset()
-
-    def lacks(self, capability: str) -> bool:
-        """Is this a capability that the payload has and the cluster does not?"""
-        return capability in self.known_capabilities and capability not in self.enabled_capabilities
+    lacks: frozenset[str] = frozenset()  # capabilities that the payload has and the cluster does not
 
 
 EtcdEndpoints: TypeAlias = tuple[tuple[str, str], ...]
@@ -261,7 +256,7 @@ def shape_vector(known: Facts, infrastructure: Infrastructure) -> shape.Vector:
     counted = not isinstance(others, Unobserved) and len(rest) == len(others)
     if counted and homes is not None:
         # A master that lacks the other label is still a node of the control plane.
-        homes += sum(node.master for node in rest)
+        homes += sum(node.master is True for node in rest)
     schedulable = known.scheduler
     return shape.Vector(
         control_plane=infrastructure.control_plane,

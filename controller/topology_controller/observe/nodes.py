@@ -44,18 +44,13 @@ class Taint:
     def __str__(self) -> str:
         return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
 
-    @property
-    def of_node_state(self) -> bool:
-        """Is it about the state of the node (not-ready, disk-pressure, ...), not about its purpose?"""
-        return self.key.startswith("node.kubernetes.io/")
-
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node with the label `node-role.kubernetes.io/control-plane`, or a worker (`worker`)."""
 
     name: str
-    master: bool  # labelled so with an empty value, as operators select it
+    master: bool | None  # labelled so with an empty value, as operators select it; None: with another one
     worker: bool
     ready: str
     cordoned: bool
@@ -70,22 +65,20 @@ class Node:
     observed_topology: str | None = None  # by which the machine config daemon goes
     pressure: tuple[str, ...] = ()  # conditions of lack that are True
     labels: tuple[str, ...] = ()  # key=value, of a worker with taints
-    master_has_value: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OtherNode:
-    """A node without the label control-plane, known by its metadata. A master among them is a candidate."""
+    """A node without the label control-plane, known by its metadata. A `master` among them is a candidate."""
 
     name: str
-    master: bool
+    master: bool | None  # as above
     arbiter: bool
-    master_has_value: bool = False
 
     @property
     def dedicated_worker(self) -> bool:
         """A machine that carries workloads only."""
-        return not self.master and not self.master_has_value and not self.arbiter
+        return self.master is False and not self.arbiter
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +114,6 @@ class Machine:
     host: str | None = None
     trouble: str = ""
 
-    @property
-    def running(self) -> bool:
-        """Does the etcd operator count on it as proof that Machines are in use?"""
-        return self.phase == "Running"
-
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -146,11 +134,10 @@ def node(raw: Raw) -> Node:
     capacity = fields.mapping(raw, "status.capacity")
     # Where a kubelet has none, the API server puts the capacity: kubernetes pkg/apis/core/v1/defaults.go (v1.36.3).
     allocatable = fields.mapping(raw, "status.allocatable") or capacity
-    master, master_has_value = _master(labels)
     return _node(
         raw,
         labels,
-        master=master,
+        master=_master(labels),
         worker=f"{_ROLE}worker" in labels,
         kubelet_version=_word(raw, "status.nodeInfo.kubeletVersion") or None,
         cpus=quantities.parse(capacity.get("cpu")),
@@ -159,7 +146,6 @@ def node(raw: Raw) -> Node:
         free_storage=quantities.parse(allocatable.get("ephemeral-storage")),
         addresses=fields.internal_addresses(raw),
         observed_topology=(_annotation(raw, _OBSERVED_TOPOLOGY) or "")[:_LONGEST_WORD] or None,
-        master_has_value=master_has_value,
     )
 
 
@@ -197,10 +183,8 @@ def _states(raw: Raw) -> tuple[str, tuple[str, ...]]:
     return ready, tuple(sorted(pressure))
 
 
-def _master(labels: Raw) -> tuple[bool, bool]:
-    """Is a node labelled master as operators select it, with an empty value? Is it labelled so with another value?"""
-    label = f"{_ROLE}master"
-    return label in labels and not labels[label], bool(labels.get(label))
+def _master(labels: Raw) -> bool | None:
+    return None if labels.get(f"{_ROLE}master") else f"{_ROLE}master" in labels
 
 
 @functools.lru_cache(maxsize=1024)
@@ -231,13 +215,7 @@ def _annotation(raw: Raw, name: str) -> str | None:
 def other_node(raw: Raw) -> OtherNode:
     """Node (v1) without the label control-plane, from its metadata alone."""
     labels = fields.mapping(raw, "metadata.labels")
-    master, master_has_value = _master(labels)
-    return OtherNode(fields.text(raw, "metadata.name") or "", master, f"{_ROLE}arbiter" in labels, master_has_value)
-
-
-def describe_host(name: str) -> str:
-    """How messages name a host, as `Resource.describe` does."""
-    return f"baremetalhosts.metal3.io/{name} in namespace {NAMESPACE}"
+    return OtherNode(fields.text(raw, "metadata.name") or "", _master(labels), f"{_ROLE}arbiter" in labels)
 
 
 def machine(raw: Raw) -> Machine:

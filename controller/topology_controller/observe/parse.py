@@ -163,8 +163,9 @@ def cluster_version(raw: Raw) -> facts.ClusterVersion:
         conditions=facts.Conditions(kept),
         # The version operator puts the newest in front.
         newest=next((fields.text(entry, "version") for entry in fields.items(raw, "status.history")), None),
-        known_capabilities=frozenset(fields.items(raw, "status.capabilities.knownCapabilities", str)),
-        enabled_capabilities=frozenset(fields.items(raw, "status.capabilities.enabledCapabilities", str)),
+        lacks=frozenset(fields.items(raw, "status.capabilities.knownCapabilities", str)).difference(
+            fields.items(raw, "status.capabilities.enabledCapabilities", str)
+        ),
     )
 
 

@@ -19,18 +19,19 @@ from topology_api.types import RecordCopy, TopologyTransition
 from . import fields
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from datetime import datetime
 
 _WHAT = "infrastructures.config.openshift.io/cluster"
 _PHASES = frozenset(vocabulary.Phase)
-_STAGES, _STATUSES = tuple(vocabulary.Stage), tuple(vocabulary.CheckStatus)
 # What values of our enumerations look like; anything else in their place is no value of a newer version.
 _WORD = re.compile(r"[A-Z][A-Za-z]{0,63}")
-# Parts of a copy without which a transition is known to be under way; a check that needs one of them is Unknown.
-_SHOWN = frozenset({"checks", "progress", "problem", "accepted", "completedTime", "deadlineTime"})
-_MEASURED = frozenset({"attempt", "baseline", "requestedTime", "phaseTransitionTime", "admittedTime"})
-_ASIDE = frozenset({"lastTransition", "problem", "deadlineTime"})  # of a record: what is under way needs none of them
+# What is left out where it is spoilt: what is under way needs none of them.
+_ASIDE = frozenset({"lastTransition", "problem", "deadlineTime"})
+# Of a copy also what it is known without that something is under way: a check that needs one of them is Unknown.
+_OF_COPY = _ASIDE | {
+    *("checks", "progress", "accepted", "completedTime"),
+    *("attempt", "baseline", "requestedTime", "phaseTransitionTime", "admittedTime"),
+}
 # What names of definitions look like; a record before a definition was found has none.
 _NAME = re.compile(r"[a-z0-9-]{0,64}")
 
@@ -102,19 +103,26 @@ class OwnOperator:
     elsewhere: bool = False
 
 
-def record(raw: object) -> TopologyTransition | fields.Unobserved | None:
-    """The record; None when there is none, Unobserved when it is not what the schema promises."""
+def record(raw: Any, aside: frozenset[str] = _ASIDE) -> TopologyTransition | fields.Unobserved | None:
+    """The record; None when there is none, Unobserved when what is not `aside` is not what the schema promises."""
     if not raw:
         return None
     if (newer_record := _newer(raw)) is not None:
         return newer_record
     try:
-        return TopologyTransition.from_api(_without_newer_checks(raw))
+        return TopologyTransition.from_api(raw)
     except pydantic.ValidationError as error:
-        where = error.errors()[0]["loc"]
-        if isinstance(raw, dict) and _ASIDE.intersection(where[:1]):
-            return record({name: value for name, value in raw.items() if name != where[0]})
-        return fields.Unobserved(_WHAT, ".".join(map(str, ("status.topologyTransition", *where))))
+        wrong = error.errors()
+    # Checks whose stage or status only a newer version has: the leader asks them anew.
+    enums = [(each["loc"], each["input"]) for each in wrong if (each["type"], type(each["input"])) == ("enum", str)]
+    newer = {where[1] for where, word in enums if where[0] == "checks" and _WORD.fullmatch(word)}
+    first = wrong[0]["loc"]
+    if newer:
+        kept = [check for position, check in enumerate(raw["checks"]) if position not in newer]
+        return record({**raw, "checks": kept}, aside)
+    if aside.intersection(first[:1]):
+        return record({name: value for name, value in raw.items() if name != first[0]}, aside)
+    return fields.Unobserved(_WHAT, ".".join(map(str, ("status.topologyTransition", *first))))
 
 
 def copy(extension: object) -> RecordCopy | None:
@@ -127,11 +135,8 @@ def copy(extension: object) -> RecordCopy | None:
     # Of a newer version: everything is proven again.
     if _newer(extension) is not None:
         extension = {**extension, "phase": vocabulary.Phase.CONVERGING.value}
-    for left_out in (frozenset[str](), _SHOWN, _SHOWN | _MEASURED):
-        head = {name: value for name, value in extension.items() if name not in left_out}
-        if isinstance(transition := record(head), TopologyTransition) and _plain(transition):
-            return RecordCopy.of(transition)
-    return None
+    transition = record(extension, _OF_COPY)
+    return RecordCopy.of(transition) if isinstance(transition, TopologyTransition) and _plain(transition) else None
 
 
 def _plain(transition: TopologyTransition) -> bool:
@@ -147,27 +152,9 @@ def _newer(raw: object) -> Newer | None:
     if not isinstance(raw, dict) or not isinstance(raw.get("phaseTransitionTime"), str):
         return None
     phase, target = raw.get("phase"), raw.get("target")
-    if not _is_newer(phase, _PHASES):
+    if not isinstance(phase, str) or phase in _PHASES or not _WORD.fullmatch(phase):
         return None
     names = (raw.get("name"), target.get("controlPlane") if isinstance(target, dict) else None)
     name, control_plane = (value if isinstance(value, str) and len(value) <= 64 else None for value in names)
     why = f"status.topologyTransition.phase is {phase}, which this version does not know"
-    return Newer(_WHAT, why, phase=str(phase), name=name, target=control_plane)
-
-
-def _is_newer(value: object, known: Collection[str]) -> bool:
-    return isinstance(value, str) and value not in known and _WORD.fullmatch(value) is not None
-
-
-def _without_newer_checks(raw: object) -> object:
-    """The record without checks whose stage or status only a newer version has: the leader asks them anew."""
-    if not isinstance(raw, dict) or not isinstance(raw.get("checks"), list):
-        return raw
-    kept = [
-        check
-        for check in raw["checks"]
-        if not isinstance(check, dict)
-        or (check.get("stage") in _STAGES and check.get("status") in _STATUSES)
-        or not (_is_newer(check.get("stage"), _STAGES) or _is_newer(check.get("status"), _STATUSES))
-    ]
-    return {**raw, "checks": kept}
+    return Newer(_WHAT, why, phase=phase, name=name, target=control_plane)

@@ -108,8 +108,8 @@ class Watches:
 
     async def read_anew(self) -> None:
         """Forget what was read from a store that was put back, and wait for the first answers of the idle watches."""
-        await self.close()
         await self.ask_etcd(wanted=False)
+        await self.close()
         await self._stop(tuple(self._watches))
         self.installed = facts.NOT_READ
         self._start(catalog.IDLE)
@@ -127,7 +127,7 @@ class Watches:
     async def ask_etcd(self, *, wanted: bool) -> None:
         """Begin or end asking etcd's members, where there is a way to them."""
         if self._etcd is not None and wanted:
-            self._etcd.start(self._published, self._on_change)
+            self._etcd.start(functools.partial(self.fact, catalog.Sources.etcd_endpoints), self._on_change)
         elif self._etcd is not None:
             await self._etcd.stop()
 
@@ -299,10 +299,6 @@ class Watches:
                 raise RuntimeError(f"the watch of {watch.source.what} ended, and nothing had asked for that")
         if self._etcd is not None:
             self._etcd.raise_failed()
-
-    def _published(self) -> facts.Fact[facts.EtcdEndpoints]:
-        source = catalog.Sources.etcd_endpoints
-        return self.fact(source) if source.key in self._watches else facts.NOT_READ
 
     def _fact(self, watch: _Watch) -> Any:
         kept = watch.reflector

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from topology_api import vocabulary
-from topology_api.types import RecordCopy
+from topology_api.types import RecordCopy, stamp
 from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
 
 from .. import bindata
@@ -106,7 +106,7 @@ def status(
     # is ours once this version can do its work on this cluster, and until then what was reported before.
     versions = [{"name": "operator", "version": version}] if decision.level else before.get("versions")
     return {
-        "conditions": merged_conditions(decision, before, now.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        "conditions": merged_conditions(decision, before, stamp(now)),
         "versions": [item for item in versions if isinstance(item, dict)] if isinstance(versions, list) else [],
         "relatedObjects": related_objects(namespace),
         "extension": copy if isinstance(copy, dict) else None,

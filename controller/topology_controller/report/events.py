@@ -15,10 +15,10 @@ import contextlib
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from topology_api.types import TopologyTransition
+from topology_api.types import TopologyTransition, stamp
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
 from ..decide import records
@@ -92,7 +92,6 @@ class EventRecorder:
         self._recorded: dict[str, None] = {}
         self._request: tuple[object, int | None] | None = None
         self._trouble: tuple[object, ...] | None = None
-        self._overflown = False
 
     def record(self, infrastructure: facts.Infrastructure, record: TopologyTransition | None, spec: EventSpec) -> None:
         """Let an event wait that was not recorded before; when too many wait, the oldest of them is given up."""
@@ -108,12 +107,9 @@ class EventRecorder:
             del self._recorded[next(iter(self._recorded))]
         if len(self._waiting) > _WAITING:
             key = next(iter(self._waiting))
-            oldest = self._waiting.pop(key)
+            about = {"count": _WAITING, "event": self._waiting.pop(key)["reason"]}
             self._recorded.pop(key, None)
-            if not self._overflown:
-                self._overflown = True
-                facts = {"count": _WAITING, "event": oldest["reason"]}
-                _LOG.warning("more than %(count)d events wait: the oldest are given up, %(event)s first", facts)
+            _LOG.warning("more than %(count)d events wait: %(event)s, the oldest, is given up", about)
 
     async def run(self) -> None:
         """Send what waits until cancelled, and then for `FLUSH` seconds at most what still does."""
@@ -166,7 +162,7 @@ class EventRecorder:
         self._waiting.pop(key, None)
         _LOG.debug("event %(event)s %(done)s: %(message)s", {**facts, "done": done, "message": body["message"]})
         if self._trouble is not None:
-            self._trouble, self._overflown = None, False
+            self._trouble = None
             _LOG.info("events are sent again")
         return None
 
@@ -175,7 +171,7 @@ class EventRecorder:
         if len(note) > _NOTE_BYTES:
             # A letter may be several bytes: one that was cut is dropped.
             note = note[: _NOTE_BYTES - 3].decode(errors="ignore").encode() + b"..."
-        seconds = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        seconds = stamp(now)
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,

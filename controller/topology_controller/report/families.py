@@ -65,8 +65,6 @@ ERROR: Final = "<error>"  # the code that client-go gives to a request without a
 CONTROLLER: Final = "topology"  # the one controller and its one queue
 CODES: Final = frozenset(str(status.value) for status in http.HTTPStatus) | {ERROR, OTHER}
 ETCD_CODES: Final = frozenset({"200", "401", "403", "503", ERROR, OTHER})
-SUCCESS: Final = "success"
-FAILURE: Final = "error"
 _TWO: Final = 2
 TIMED: Final = (Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING)
 """Phases whose length says something: in the others nothing is under way."""
@@ -197,7 +195,7 @@ def _machines(known: facts.Facts) -> Iterator[Series]:
         return
     present, claims = facts.readable(known.machines), machines.claims(known)
     yield ("present",), len(present)
-    yield ("running",), sum(machine.running for machine in present)
+    yield ("running",), sum(machine.phase == "Running" for machine in present)
     yield ("leaving",), len({claim.machine.name for claim in claims if claim.leaving})
     yield ("without_node",), sum(claim.node is None for claim in claims)
     yield ("missing",), len(machines.missing(known))

@@ -172,7 +172,7 @@ class Metrics:
 
 
 def _results(counter: prometheus.Counter, *labels: str) -> tuple[prometheus.Counter, prometheus.Counter]:
-    return counter.labels(*labels, families.SUCCESS), counter.labels(*labels, families.FAILURE)
+    return counter.labels(*labels, "success"), counter.labels(*labels, "error")
 
 
 def _code(code: str) -> str:

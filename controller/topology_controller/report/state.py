@@ -17,7 +17,7 @@ from ..checks import etcd
 from ..checks.result import CheckResult, Finding
 from ..definitions import model
 from ..definitions import operands as matrices
-from ..observe import facts, fields
+from ..observe import facts
 
 _NO_NODES = "There are no nodes with label node-role.kubernetes.io/control-plane"
 
@@ -309,9 +309,8 @@ def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> Members:
     if isinstance(published, facts.Unobserved):
         why = facts.NOT_READ if known.etcd_endpoints is facts.NOT_READ else published
         return {"items": [], "said": _unobserved(why, leads=leads)}
-    homes: dict[str, str] = {}
-    for each in facts.readable(known.control_plane_nodes):
-        homes |= {fields.address(address) or address: each.name for address in each.addresses}
+    control_plane = facts.readable(known.control_plane_nodes)
+    homes = {address: node.name for node in control_plane for address in node.addresses}
     # As etcd itself lists them, where a list came through the quorum.
     voices = () if isinstance(survey, facts.Unobserved) else survey.voices
     listed = {member.id: member for voice in voices if voice.confirmed for member in voice.members}

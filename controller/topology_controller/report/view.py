@@ -8,15 +8,14 @@ only when the page asks (`serve.routes`), so that it costs the loop nothing betw
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from topology_api.types import ApiModel, AvailableTransition, TopologyTransition
+from topology_api.types import ApiModel, AvailableTransition, TopologyTransition, stamp
 from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemReason, Reason, Stage
 
 from ..checks.result import CheckResult
@@ -159,12 +158,12 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
         "conditions": conditions,
         "transition": None if stored is None else _transition(record, phase, definition, about),
         "stage": None if stage is None else stage.value,
-        "checks": [_shown(each, state.Check, since=_stamp(each.last_transition_time)) for each in checks],
+        "checks": [_shown(each, state.Check, since=stamp(each.last_transition_time)) for each in checks],
         "progress": {"met": met, "total": len(checks)} if checks else None,
         "operands": operands,
         "nodes": state.nodes(based, results, leads=leads),
         "etcd": state.members(based, stage, leads=leads),
-        "accepted": [_shown(each, state.Accepted, since=_stamp(each.accepted_time)) for each in record.accepted],
+        "accepted": [_shown(each, state.Accepted, since=stamp(each.accepted_time)) for each in record.accepted],
         "advisories": [_shown(each, state.Advisory) for each in advised],
         "required": [item.name for item in assessment.awaited(advised, open_)],
         "available": [available(item, about) for item in record.available],
@@ -217,9 +216,7 @@ def _transition(
     started = record.admitted_time or record.phase_transition_time
     deadline = record.deadline_time if phase is Phase.CONVERGING else None
     if phase is Phase.CONVERGING and deadline is None and convergence is not None and started is not None:
-        # A status that holds nonsense may name the end of time.
-        with contextlib.suppress(OverflowError):
-            deadline = started + timedelta(minutes=convergence.deadline_minutes)
+        deadline = started + timedelta(minutes=convergence.deadline_minutes)
     of_definition = None if deadline is None or started is None else (deadline - started) // timedelta(minutes=1)
     shown: state.Transition = _shown(
         record,
@@ -264,7 +261,7 @@ def _timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Mom
     known = [(time, what, detail) for time, what, detail in moments if time is not None]
     # Sorting is stable: what happened in the same second stays in the order of the life of a transition.
     known.sort(key=lambda moment: moment[0])
-    return [{"time": _stamp(time), "what": what, "detail": detail} for time, what, detail in known]
+    return [{"time": stamp(time), "what": what, "detail": detail} for time, what, detail in known]
 
 
 def available(transition: AvailableTransition, about: About) -> state.Available:
@@ -276,8 +273,4 @@ def available(transition: AvailableTransition, about: About) -> state.Available:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else _stamp(moment)
-
-
-def _stamp(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if moment is None else stamp(moment)

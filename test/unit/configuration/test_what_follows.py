@@ -17,12 +17,12 @@ from topology_api import vocabulary
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller import bindata
-from topology_controller.decide.state import Misconfigured, Step
+from topology_controller.decide.state import Step
 from topology_controller.definitions import settings
 from topology_controller.report import clusteroperator
 
 LOOK = settings.PERIOD + settings.BREATH + 0.01
-BAD = Misconfigured("/etc/config.yaml:3: logLevel is 'loud'")
+BAD = "/etc/config.yaml:3: logLevel is 'loud'"
 DEGRADED = ConditionType.DEGRADED
 
 
@@ -131,7 +131,7 @@ def test_a_bad_file_is_said_besides_every_decision_and_takes_nothing_away(phase,
         known = worlds.moved(known, record)
     term = worlds.term(attempt="mine")
     calm = worlds.decide(known, term)
-    found = worlds.decide(known, dataclasses.replace(term, misconfigured=dataclasses.replace(BAD, holds=holds)))
+    found = worlds.decide(known, dataclasses.replace(term, misconfigured=BAD, unconfigured=holds))
     assert found.misconfigured is not None
     assert found.misconfigured.reason is Reason.CONFIGURATION_INVALID
     assert Step.CHANGE not in found.steps
@@ -140,7 +140,7 @@ def test_a_bad_file_is_said_besides_every_decision_and_takes_nothing_away(phase,
     else:
         assert found.phase is Phase.PENDING
     said = {one.type: one for one in clusteroperator.conditions(found)}
-    assert (said[DEGRADED].reason, said[DEGRADED].message) == (Reason.CONFIGURATION_INVALID, BAD.message)
+    assert (said[DEGRADED].reason, said[DEGRADED].message) == (Reason.CONFIGURATION_INVALID, BAD)
 
 
 def test_what_is_wrong_with_the_transition_is_said_first_and_both_are():
@@ -148,7 +148,7 @@ def test_what_is_wrong_with_the_transition_is_said_first_and_both_are():
     found = worlds.decide(known, worlds.term(misconfigured=BAD), worlds.NOW + timedelta(hours=2))
     said = next(one for one in clusteroperator.conditions(found) if one.type is DEGRADED)
     assert said.reason is Reason.TRANSITION_STUCK
-    assert said.message.endswith(f"Besides, ConfigurationInvalid: {BAD.message}")
+    assert said.message.endswith(f"Besides, ConfigurationInvalid: {BAD}")
 
 
 # -- what is shipped

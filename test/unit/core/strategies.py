@@ -42,6 +42,7 @@ STABLE = conditions(Available="True", Progressing="False", Degraded="False")
 
 NODE: dict[str, st.SearchStrategy[Any]] = {
     "name": st.sampled_from(("cafe", "node-9")),
+    "master": st.none(),
     "ready": STATUS,
     "cordoned": st.booleans(),
     "kubelet_version": st.sampled_from((None, "v1.33.1", "v1.34.9", "v1.\u00b2.0", "x.y.z", "v1")),
@@ -52,7 +53,6 @@ NODE: dict[str, st.SearchStrategy[Any]] = {
     "addresses": st.sampled_from(((), ("2001:db8::1",), ("192.0.2.11", "192.0.2.10"))),
     "taints": st.sampled_from(((TAINT,), (facts.Taint("node.kubernetes.io/x", "", "NoExecute"),))),
     "pressure": st.just(("DiskPressure",)),
-    "master_has_value": st.booleans(),
     "worker": st.booleans(),
 }
 """What may be odd about a node, each by itself."""

@@ -68,7 +68,7 @@ def registry(found: facts.Fact[facts.Operand], **changes: Any) -> dict[str, Any]
     return {"operands": operands, **changes}
 
 
-NO_REGISTRY = dataclasses.replace(worlds.version(), known_capabilities=frozenset({"ImageRegistry"}))
+NO_REGISTRY = dataclasses.replace(worlds.version(), lacks=frozenset({"ImageRegistry"}))
 ONE = facts.Managed("Managed", 1)
 
 

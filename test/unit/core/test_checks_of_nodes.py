@@ -20,7 +20,6 @@ from topology_controller.checks import advisories, catalog, result
 from topology_controller.checks import machines as checks
 from topology_controller.checks import nodes as nodes_module
 from topology_controller.observe import facts
-from topology_controller.observe import nodes as observed
 
 from . import machine_worlds as under
 from . import strategies, worlds
@@ -71,7 +70,7 @@ def with_third(**changes: Any) -> facts.Facts:
             "has taint node-role.kubernetes.io/master:NoSchedule",
         ),
         (
-            {"master": False, "master_has_value": True},
+            {"master": None},
             "label node-role.kubernetes.io/master has a value, operators select it without one",
         ),
     ],
@@ -127,7 +126,7 @@ def test_a_candidate_whose_master_label_has_a_value_is_named_and_is_no_worker() 
         worlds.healthy(),
         control_plane_nodes=(worlds.node(0), worlds.node(1)),
         other_nodes=(
-            facts.OtherNode("node-2", master=False, arbiter=False, master_has_value=True),
+            facts.OtherNode("node-2", master=None, arbiter=False),
             facts.OtherNode("node-3", master=True, arbiter=False),
             facts.OtherNode("arbiter-0", master=False, arbiter=True),
         ),
@@ -231,7 +230,7 @@ def test_another_toleration_never_takes_a_node_away_nor_excuses_its_state(
     status = workers(set_aside(*tolerations, more, taints=taints))[0]
     if fewer is CheckStatus.MET:
         assert status is CheckStatus.MET
-    if any(taint.of_node_state for taint in taints):
+    if any(taint.key.startswith("node.kubernetes.io/") for taint in taints):
         assert status is CheckStatus.UNMET
     elif not taints:
         assert fewer is CheckStatus.MET
@@ -285,7 +284,8 @@ def test_where_machines_are_not_in_use_it_is_met_and_says_which_of_the_two(liste
 
 THREE, ON_HOSTS = under.three(), under.on_hosts(*under.three())
 NO_HOSTS = facts.Unobserved("baremetalhosts.metal3.io in namespace openshift-machine-api", sentences.FORBIDDEN)
-ODD_HOSTS = [facts.Unobserved(observed.describe_host(name), "malformed: odd") for name in ("host-2", "host-9")]
+HOST = "baremetalhosts.metal3.io/host-{} in namespace openshift-machine-api"
+ODD_HOSTS = [facts.Unobserved(HOST.format(number), "malformed: odd") for number in (2, 9)]
 OUT = "BareMetalHost host-2 of Machine machine-2 of node node-2 is "
 
 

@@ -261,9 +261,7 @@ def test_an_operand_that_is_another_kind_is_no_measure():
 
 
 def test_what_the_cluster_does_not_have_is_recorded_as_missing():
-    without = dataclasses.replace(
-        worlds.version(), known_capabilities=frozenset({"Console"}), enabled_capabilities=frozenset()
-    )
+    without = dataclasses.replace(worlds.version(), lacks=frozenset({"Console"}))
     known = dataclasses.replace(worlds.healthy(), cluster_version=without)
     found = captured(with_operand(known, CONSOLE, missing(CONSOLE)))
     assert operand(found, CONSOLE) == OperandBaseline(name=CONSOLE, missing=True)

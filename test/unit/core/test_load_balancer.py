@@ -14,7 +14,6 @@ from topology_api.types import MESSAGE_LIMIT, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase, Stage
 from topology_controller import shell
 from topology_controller.checks import catalog, etcd, load_balancer
-from topology_controller.checks.load_balancer import Manager
 from topology_controller.decide import admission
 from topology_controller.definitions import model, settings
 from topology_controller.observe import facts, parse
@@ -103,10 +102,10 @@ def test_whatever_stands_there_the_rest_is_read_and_only_an_address_makes_it_the
 ) -> None:
     read = infrastructure(platform, front, apiServerURL=url, apiServerInternalURI=uri)
     assert read.control_plane == "SingleReplica"
-    by, why = load_balancer.manager(read)
+    outside, why = load_balancer.managed_outside(read)
     assert why.isprintable()
     assert len(why) < MESSAGE_LIMIT
-    if by is Manager.CLUSTER:
+    if outside is False and platform in PLATFORMS:
         assert isinstance(read.load_balancer, facts.LoadBalancer)
         assert read.load_balancer.addresses
         assert read.load_balancer.type in {None, "OpenShiftManagedDefault"}
@@ -116,7 +115,7 @@ def test_whatever_stands_there_the_rest_is_read_and_only_an_address_makes_it_the
     assert answer.message.isprintable()
     assert len(answer.message) <= MESSAGE_LIMIT
     told = load_balancer.unconfirmed(known, worlds.HA, None)
-    assert (told is None) == (by is not Manager.OUTSIDE)
+    assert (told is None) == (outside is not True)
     if told is not None:
         assert told.message.isprintable()
         assert told.command == COMMAND + ",".join(worlds.ADDRESSES)
@@ -129,33 +128,33 @@ DEFAULT = {"loadBalancer": {"type": "OpenShiftManagedDefault"}}
 
 
 @pytest.mark.parametrize(
-    ("platform", "front", "by", "why"),
+    ("platform", "front", "outside", "why"),
     [
-        ("None", None, Manager.OUTSIDE, "On platform None the cluster manages no load balancer"),
-        ("External", None, Manager.OUTSIDE, "On platform External"),
-        ("AWS", None, Manager.NOT_ASKED, "On platform AWS"),
-        ("Odd", None, Manager.NOT_ASKED, "On platform Odd"),
-        (None, None, Manager.UNKNOWN, "names no platform"),
-        *((platform, USER, Manager.OUTSIDE, "UserManaged") for platform in PLATFORMS),
-        *((platform, {**USER, **VIPS}, Manager.OUTSIDE, "UserManaged") for platform in PLATFORMS),
-        *((platform, VIPS, Manager.CLUSTER, "192.0.2.5, 2001:db8::5") for platform in PLATFORMS),
-        *((platform, {**DEFAULT, **VIPS}, Manager.CLUSTER, "192.0.2.5") for platform in PLATFORMS),
-        *((platform, {"apiServerInternalIP": "192.0.2.5"}, Manager.CLUSTER, "192.0.2.5") for platform in PLATFORMS),
+        ("None", None, True, "On platform None the cluster manages no load balancer"),
+        ("External", None, True, "On platform External"),
+        ("AWS", None, False, "On platform AWS"),
+        ("Odd", None, False, "On platform Odd"),
+        (None, None, None, "names no platform"),
+        *((platform, USER, True, "UserManaged") for platform in PLATFORMS),
+        *((platform, {**USER, **VIPS}, True, "UserManaged") for platform in PLATFORMS),
+        *((platform, VIPS, False, "192.0.2.5, 2001:db8::5") for platform in PLATFORMS),
+        *((platform, {**DEFAULT, **VIPS}, False, "192.0.2.5") for platform in PLATFORMS),
+        *((platform, {"apiServerInternalIP": "192.0.2.5"}, False, "192.0.2.5") for platform in PLATFORMS),
         *(
-            (platform, {**VIPS, "loadBalancer": {"type": "Odd\x1b"}}, Manager.UNKNOWN, 'type "Odd\\x1b"')
+            (platform, {**VIPS, "loadBalancer": {"type": "Odd\x1b"}}, None, 'type "Odd\\x1b"')
             for platform in PLATFORMS
         ),
-        *((platform, front, Manager.UNKNOWN, "has no apiServerInternalIPs for it")
+        *((platform, front, None, "has no apiServerInternalIPs for it")
           for platform in PLATFORMS[:3] for front in BARE),
-        *(("VSphere", front, Manager.OUTSIDE, "no apiServerInternalIPs: its load balancer is the user's")
+        *(("VSphere", front, True, "no apiServerInternalIPs: its load balancer is the user's")
           for front in BARE),
-        *((platform, {"loadBalancer": 7}, Manager.UNKNOWN, "malformed: ") for platform in PLATFORMS),
-        *((platform, {"apiServerInternalIPs": ["x"]}, Manager.UNKNOWN, "malformed: ") for platform in PLATFORMS),
+        *((platform, {"loadBalancer": 7}, None, "malformed: ") for platform in PLATFORMS),
+        *((platform, {"apiServerInternalIPs": ["x"]}, None, "malformed: ") for platform in PLATFORMS),
     ],
 )  # fmt: skip
-def test_who_manages_the_load_balancer(platform: str | None, front: object, by: Manager, why: str) -> None:
-    managed_by, because = load_balancer.manager(infrastructure(platform, front))
-    assert managed_by is by
+def test_who_manages_the_load_balancer(platform: str | None, front: object, outside: object, why: str) -> None:
+    managed, because = load_balancer.managed_outside(infrastructure(platform, front))
+    assert managed is outside
     assert why in because
 
 

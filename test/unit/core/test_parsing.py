@@ -323,6 +323,10 @@ def test_what_nobody_asks_about_makes_no_other_fact(field: str, noise: Raw) -> N
     assert parse_as(field, raw) == before
 
 
+def test_a_capability_that_the_payload_has_and_the_cluster_has_not_is_lacking() -> None:
+    assert parse_as("cluster_version", OBJECTS["cluster_version"]).lacks == {"ImageRegistry"}
+
+
 @pytest.mark.parametrize("value", ["true", "", "yes", "false"])
 def test_any_value_of_the_pause_but_false_pauses(value: str) -> None:
     raw = put(OBJECTS["own_operator"], ("metadata", "annotations", "topology.openshift.io/paused"), value)

@@ -117,7 +117,7 @@ def test_what_will_wait_for_a_person_is_told_before_the_topology_changes(
 ) -> None:
     """Every real single node: the ingress operator writes spec.replicas when it makes the default controller."""
     found = replies.planned(worlds.healthy(**changes))
-    command = load_balancer.two_routers()
+    command = load_balancer.TWO_ROUTERS
     wanted = [{"check": "RouterReplicas", "advisory": "RouterReplicasPinned", "command": command}]
     assert found.get("notCompleteUntil") == (wanted if waits else None)
     assert ("will not complete until: RouterReplicas" in found["message"]) is waits
@@ -242,11 +242,11 @@ def test_a_single_router_that_will_be_drained_is_expected_and_set_warns_of_it(
 ) -> None:
     known = dataclasses.replace(replies.WITHOUT_REQUEST, ingress_controller=facts.IngressController(routers, 1))
     lone = [item for item in replies.planned(known)["expected"] if item["name"] == "LoneRouter"]
-    assert [item["command"] for item in lone] == ([load_balancer.two_routers()] if warned else [])
+    assert [item["command"] for item in lone] == ([load_balancer.TWO_ROUTERS] if warned else [])
     answer, _ = setting.judged(replies.seen(known), worlds.TRANSITIONS, replies.asked(confirm=True))
     text = replies.printed(answer)
     commands = [line.strip() for line in text.partition("Warning")[2].splitlines() if "patch ingress" in line]
-    assert (load_balancer.two_routers() in commands) is warned, "on a line of its own, to be pasted"
+    assert (load_balancer.TWO_ROUTERS in commands) is warned, "on a line of its own, to be pasted"
 
 
 def test_a_control_plane_that_stays_drains_no_router() -> None:
