@@ -56,7 +56,7 @@ class ApiModel(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", use_attribute_docstrings=True
+        frozen=True, alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True, defer_build=True
     )
 
     def to_api(self) -> dict[str, object]:

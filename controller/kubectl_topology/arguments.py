@@ -327,7 +327,7 @@ def overriding(options: argparse.Namespace) -> Callable[[dict[str, Any], str], N
 
 
 def _entry(content: dict[str, Any], part: str, name: Any) -> dict[str, Any]:
-    entries: list[dict[str, Any]] = [entry.value for entry in content[f"{part}s"]]
+    entries: list[dict[str, Any]] = content[f"{part}s"]
     for entry in entries:
         if entry.get("name") == name:
             return entry

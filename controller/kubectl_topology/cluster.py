@@ -101,9 +101,8 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
         configuration = await config.load(options.kubeconfig, options.context, override=override)
         if options.insecure_skip_tls_verify:
             configuration.verify_ssl = False
-        extras = credentials.extras(configuration)
         if options.as_user is not None:
-            extras.acting = Acting(options.as_user, tuple(options.as_group), options.as_uid)
+            configuration.acting = Acting(options.as_user, tuple(options.as_group), options.as_uid)
         client = clients.Client(
             configuration,
             user_agent=f"{naming.PROGRAM}/{__version__}",
@@ -111,7 +110,7 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
             request_timeout=options.request_timeout,
         )
         async with client:
-            yield Connection(client, str(configuration.host), extras.acting, interrupted, namespace)
+            yield Connection(client, configuration.host, configuration.acting, interrupted, namespace)
     except config.ConfigError as error:
         raise errors.PluginError(str(error)) from error
 

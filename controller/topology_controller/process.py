@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable, Coroutine
 
-    from kubernetes_asyncio.client.configuration import Configuration
-
     from .definitions import load
     from .kube import transport
     from .observe import members
@@ -58,6 +56,8 @@ class Options(argparse.Namespace):
 
     def __init__(self, **flags: object) -> None:
         super().__init__(**flags)
+        if self.etcd_endpoints and self.etcd_cert_dir is None:
+            raise ValueError("--etcd-endpoints goes with --etcd-cert-dir")
         self.lease = self._lease()
         self.address = _address("--bind-address", self.bind_address)
         server.refuse_open_http(self.address, self.serving_cert_dir)
@@ -120,7 +120,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, _stop, stop)
     configuration = await config.load(options.kubeconfig, options.context, programs=not options.lease_kubeconfig)
-    measured = metrics.Metrics(transitions, lease=LEASE, server=str(configuration.host))
+    measured = metrics.Metrics(transitions, lease=LEASE, server=configuration.host)
     measured.expires(metrics.TARGET, functools.partial(credentials.expiry, configuration))
     holder = f"{_set('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
     async with contextlib.AsyncExitStack() as stack:
@@ -183,7 +183,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 configuration=settings,
                 on_topology=on_topology,
             )
-            reconciler = reconcile.Reconciler(deps, settings.transitions)
+            reconciler = reconcile.Reconciler(deps)
             measured.leading(leads=True)
             work.add()
             try:
@@ -208,10 +208,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
     """Open the way to etcd's members, where certificates are given and a definition asks the members."""
-    if options.etcd_cert_dir is None:
-        return None
-    if not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
-        _LOG.warning("no transition definition asks what etcd's members say: --etcd-cert-dir is not used")
+    if options.etcd_cert_dir is None or not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
         return None
     from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 
@@ -234,7 +231,7 @@ def _secured(client: clients.Client, certificates: pathlib.Path | None) -> serve
 
 
 def _client(
-    configuration: Configuration, options: Options, observer: transport.Observer | None = None
+    configuration: credentials.Configuration, options: Options, observer: transport.Observer | None = None
 ) -> clients.Client:
     agent, timeout = f"{OPERATOR_NAME}/{__version__}", options.request_timeout
     return clients.Client(
@@ -269,9 +266,8 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     """
     if placed is not None:
         await placed.free.wait()
-    await watched.first_answers()
-    watched.installed = await live.read(client, catalog.Sources.installed)
-
+    installed = live.read(client, catalog.Sources.installed)
+    watched.installed, _ = await asyncio.gather(installed, watched.first_answers())
     if not options.leader_elect:
         # The lease is always ours.
         reconciling = functools.partial(reconcile_while, lambda: math.inf, lambda _: None)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from kubernetes_asyncio.client.configuration import Configuration
-
     from . import resource as resources
 
 Raw = dict[str, Any]
@@ -64,7 +62,7 @@ class Client(transport.Transport):
 
     def __init__(
         self,
-        configuration: Configuration,
+        configuration: credentials.Configuration,
         *,
         user_agent: str,
         field_manager: str,
@@ -76,8 +74,8 @@ class Client(transport.Transport):
 
     def anonymous_tls(self) -> ssl.SSLContext:
         """Return a TLS context that trusts what this client trusts, and shows no certificate. Raises OSError."""
-        held = credentials.certificates(self._configuration)
-        return credentials.tls(self._configuration, {name: held[name] for name in ("ssl_ca_cert",) if name in held})
+        held = credentials.certificates(self._configuration).items()
+        return credentials.tls(self._configuration, {name: pem for name, pem in held if name == credentials.AUTHORITY})
 
     async def get(self, resource: resources.Resource, name: str, **options: Unpack[Options]) -> Raw:
         """Read one object, from etcd whatever API server answers."""

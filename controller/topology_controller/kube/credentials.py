@@ -33,19 +33,14 @@ from .. import mounted, terminal
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from kubernetes_asyncio.client.configuration import Configuration
-
 _LOG = logging.getLogger(__name__)
 # Seconds for a credential plugin, which may ask for a login; between two runs of one, at least.
 PLUGIN_TIMEOUT, PLUGIN_PERIOD = 300.0, 10.0
 _NOTHING = functools.partial(asyncio.sleep, 0)  # what the account of a pod reads again: it has files only
 # Seconds between two reads of a token file: the kubelet leaves ten minutes between a new token and the old one's end.
 _TOKEN_PERIOD = 60.0
-DATA = {  # Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead
-    "ssl_ca_cert": "certificate-authority-data",
-    "cert_file": "client-certificate-data",
-    "key_file": "client-key-data",
-}
+CERTIFICATES = AUTHORITY, CERTIFICATE, KEY = "certificate-authority", "client-certificate", "client-key"
+"""As a kubeconfig names their files."""
 # Bytes that a plugin may print (a token and two certificates are a few thousand), and of the end of its errors; seconds
 # between two looks whether it has ended.
 _MOST, _TAIL, _LOOK = 1024 * 1024, 4096, 0.02
@@ -104,31 +99,29 @@ class Acting:
 
 
 @dataclass(slots=True)
-class Extras:
-    """What a Configuration has no field for; `certificates` are PEM by the field that would name their file."""
+class Configuration:
+    """How a server is reached, and who we are there; what is empty is not given.
 
-    certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    `files` and `inline` (PEM, in place of a file) are by `CERTIFICATES`. `proxy` None is that of the environment.
+    """
+
+    host: str
+    verify_ssl: bool = True
+    tls_server_name: str = ""
+    proxy: str | None = None
     acting: Acting | None = None
+    authorization: str = field(default="", repr=False)  # the header
+    refresh: TokenFile | ExecPlugin | None = None  # brings newer credentials
+    files: dict[str, str] = field(default_factory=dict)
+    inline: dict[str, bytes] = field(default_factory=dict, repr=False)
     read_again: Callable[[], Awaitable[None]] = _NOTHING  # takes over a kubeconfig that has changed, or ConfigError
-
-
-def extras(configuration: Configuration) -> Extras:
-    """Return the extras of a Configuration; each has its own."""
-    kept: Extras = vars(configuration).setdefault("topology_extras", Extras())
-    return kept
-
-
-def rejected(configuration: Configuration) -> None:
-    """Have credentials that the server refused read again before the next request."""
-    if isinstance(hook := configuration.refresh_api_key_hook, TokenFile | ExecPlugin):
-        hook.rejected()
 
 
 def expiry(configuration: Configuration) -> float | None:
     """Return the Unix time at which the bearer token (a JSON web token) of a kubeconfig ends; None: not known."""
-    token = (configuration.api_key.get("BearerToken") or "").removeprefix("Bearer ").split(".")
+    token = configuration.authorization.removeprefix("Bearer ").split(".")
     # A token file and a credential plugin replace it without us.
-    if configuration.refresh_api_key_hook is not None or len(token) != 3:
+    if configuration.refresh is not None or len(token) != 3:
         return None
     claims = None
     with contextlib.suppress(ValueError, RecursionError):
@@ -159,7 +152,7 @@ class TokenFile:
                 if token and token.isprintable() and " " not in token:
                     self.last_good, self._read_again = token, now + _TOKEN_PERIOD
         if self.last_good:
-            configuration.api_key["BearerToken"] = f"Bearer {self.last_good}"
+            configuration.authorization = f"Bearer {self.last_good}"
 
 
 class ExecPlugin:
@@ -229,11 +222,10 @@ class ExecPlugin:
             raise UnusableError("exec: the program printed an expirationTimestamp that is no time") from None
         self._expires = moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
         if token:
-            configuration.api_key["BearerToken"] = f"Bearer {token}"
+            configuration.authorization = f"Bearer {token}"
         if certificate and key:
-            pair = {"cert_file": certificate.encode(), "key_file": key.encode()}
-            extras(configuration).certificates = {**extras(configuration).certificates, **pair}
-            configuration.cert_file = configuration.key_file = None
+            configuration.inline |= {CERTIFICATE: certificate.encode(), KEY: key.encode()}
+            configuration.files = {name: file for name, file in configuration.files.items() if name == AUTHORITY}
 
     async def _run(self) -> Any:
         """Run it once and return the status that it printed. Raises UnusableError; bound its time by a cancel scope."""
@@ -294,17 +286,18 @@ def _tell(task: asyncio.Task[None]) -> None:
 
 
 def certificates(configuration: Configuration) -> dict[str, bytes]:
-    """Return authority, certificate and key of a Configuration as they are now, by its fields. Raises OSError."""
-    files = {name: pathlib.Path(file) for name in DATA if (file := getattr(configuration, name))}
-    return {name: file.read_bytes() for name, file in files.items()} | dict(extras(configuration).certificates)
+    """Return authority, certificate and key of a Configuration as they are now. Raises OSError, ValueError."""
+    return {name: pathlib.Path(file).read_bytes() for name, file in configuration.files.items()} | configuration.inline
 
 
 def tls(configuration: Configuration, held: Mapping[str, bytes]) -> ssl.SSLContext:
     """Return a TLS context with these certificates. Raises OSError, ValueError."""
     with contextlib.ExitStack() as stack:
-        authority, certificate, key = map(held.get, DATA)
+        authority, certificate, key = map(held.get, CERTIFICATES)
         file = None if authority is None else stack.enter_context(mounted.as_file(authority))
-        context = ssl.create_default_context(cafile=file)
+        # The system's authorities take a twentieth of a second to read: not for a server without TLS.
+        used = file is not None or configuration.host.startswith("https:")
+        context = ssl.create_default_context(cafile=file) if used else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -14,22 +14,27 @@ import contextlib
 import json
 import logging
 import socket
+import ssl
 import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any, Self
 
-import aiohttp
 import yarl
 
 from .. import terminal
 from . import config, credentials, errors
 
+# aiohttp reads the system's authorities twice while it is imported, which takes a fifth of a start and 2 MiB
+# (measured), for contexts that no request of ours uses.
+ssl.SSLContext.set_default_verify_paths = lambda _: None  # type: ignore[method-assign]
+import aiohttp  # noqa: E402 - see above
+
+del ssl.SSLContext.set_default_verify_paths
+
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from aiohttp.connector import AddrInfoType
-    from kubernetes_asyncio.client.configuration import Configuration
 
     # Called once for each attempt: (verb, plural, HTTP status or "error", seconds until the headers came).
     Observer = Callable[[str, str, str, float], None]
@@ -52,18 +57,19 @@ _SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "T
 class Transport:
     """Connections to the server of one Configuration. Entering raises ConfigError for unusable certificates."""
 
-    def __init__(self, configuration: Configuration, user_agent: str, observer: Observer | None = None) -> None:
+    def __init__(
+        self, configuration: credentials.Configuration, user_agent: str, observer: Observer | None = None
+    ) -> None:
         self._configuration, self._observer = configuration, observer
-        acting = credentials.extras(configuration).acting
-        theirs = () if acting is None else acting.headers
+        theirs = () if configuration.acting is None else configuration.acting.headers
         self._headers = (("User-Agent", user_agent), ("Accept-Encoding", "identity"), *theirs)
         self._session: aiohttp.ClientSession
         self._tls: ssl.SSLContext
         self._loaded: dict[str, bytes] | None = None
         self._look_again = float("inf")
         self._warned = ""
-        self._base = str(configuration.host).rstrip("/")
-        self.proxy: str | None = configuration.proxy
+        self._base = configuration.host.rstrip("/")
+        self.proxy = configuration.proxy
         if self.proxy is None:
             # Once: reading the environment costs more than a request's headers.
             address = urllib.parse.urlsplit(self._base)
@@ -74,7 +80,6 @@ class Transport:
         self._load()
         self._look_again = asyncio.get_running_loop().time() + _CERTIFICATE_PERIOD
         connector = aiohttp.TCPConnector(
-            limit=self._configuration.connection_pool_maxsize,
             # Less than the 90 s after which a kube-apiserver closes an idle connection, more than two lease renewals.
             keepalive_timeout=75.0,
             socket_factory=_make_socket,
@@ -90,7 +95,7 @@ class Transport:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        plugin = self._configuration.refresh_api_key_hook
+        plugin = self._configuration.refresh
         if isinstance(plugin, credentials.ExecPlugin) and plugin.running is not None:
             plugin.running.cancel()
             await asyncio.wait({plugin.running})
@@ -188,12 +193,11 @@ class Transport:
 
     async def _authorization(self) -> dict[str, str]:
         """Return the headers that say who we are. Raises whatever a credential plugin raises."""
-        # The library's stubs have it as a coroutine; it is a function that returns one, or nothing.
-        refresh: Any = self._configuration.refresh_api_key_hook
+        refresh: Any = self._configuration.refresh
         if refresh is not None and (refreshing := refresh(self._configuration)) is not None:
             await refreshing
-        token = self._configuration.api_key.get("BearerToken")
-        terminal.remember(token or "")
+        token = self._configuration.authorization
+        terminal.remember(token)
         return {"Authorization": token} if token else {}
 
     async def _renew(self, refused: dict[str, str]) -> bool:
@@ -202,7 +206,8 @@ class Transport:
         Files in the middle of a rotation and a plugin that fails are no failure: the server's own error is raised then.
         """
         await self._take_changes()
-        credentials.rejected(self._configuration)
+        if self._configuration.refresh is not None:
+            self._configuration.refresh.rejected()
         try:
             # Before the certificates, as a plugin may bring one too.
             fresh = await self._authorization()
@@ -214,7 +219,7 @@ class Transport:
     async def _take_changes(self) -> None:
         """Read a kubeconfig again that has changed."""
         try:
-            await credentials.extras(self._configuration).read_again()
+            await self._configuration.read_again()
         except config.ConfigError as error:
             text = "the kubeconfig has changed, and what was read before is kept until it can be used: %(error)s"
             self._warn(text, error)
@@ -239,9 +244,7 @@ class Transport:
                 return False
             self._tls, self._loaded = credentials.tls(configuration, loaded), loaded
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            files = (getattr(configuration, name) for name in credentials.DATA)
-            inline = (credentials.DATA[name] for name in credentials.extras(configuration).certificates)
-            names = ", ".join(filter(None, (*files, *inline)))
+            names = ", ".join((*configuration.files.values(), *(f"{name}-data" for name in configuration.inline)))
             raise config.ConfigError(names or self._base, f"cannot be used for TLS: {error}") from error
         return True
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 from hypothesis import strategies as st
 
-from topology_controller.kube import client, config, errors, reflector, resource, transport, watch
+from topology_controller.kube import client, credentials, errors, reflector, resource, transport, watch
 
 from . import bounds
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 KIND = resource.Resource("example.org", "v1", "widgets", "Widget")
 SELECTION = resource.Selection(KIND)
-CONFIGURATION = config.library().client.Configuration()
-CONFIGURATION.host, CONFIGURATION.proxy = "http://127.0.0.1:1", ""
+CONFIGURATION = credentials.Configuration("http://127.0.0.1:1", proxy="")
 REQUEST = errors.Request("watch", KIND, None, None, (KIND.kind,), "/apis/example.org/v1/widgets")
 TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "added", "", None, 7])
 JSON = st.recursive(

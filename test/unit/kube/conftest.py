@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from test import polling
 
-from topology_controller.kube import client, config, errors, resource, watch
+from topology_controller.kube import client, credentials, errors, resource, watch
 
 if TYPE_CHECKING:
     import ssl
@@ -197,7 +197,7 @@ async def connect(faulty: FaultyServer) -> AsyncIterator[Callable[..., Awaitable
     async with contextlib.AsyncExitStack() as stack:
 
         async def opened(**options: Any) -> client.Client:
-            configuration = options.pop("configuration", None) or config.library().client.Configuration()
+            configuration = options.pop("configuration", None) or credentials.Configuration("")
             port = (options.pop("server", None) or faulty).port
             configuration.host = f"http://127.0.0.1:{port}"
             configuration.proxy = ""

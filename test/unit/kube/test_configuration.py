@@ -97,7 +97,7 @@ BAD = [
     (kubeconfig() | {"clusters": [{"name": "c", "cluster": {}}]}, "clusters[name=c]: names no server"),
     (kubeconfig() | {"contexts": [{"name": "one"}]}, "context"),
     (kubeconfig(**{"certificate-authority": "/nonexistent/ca"}), "/nonexistent/ca"),
-    (kubeconfig(**{"certificate-authority-data": 5}), "not a usable kubeconfig"),
+    (kubeconfig(**{"certificate-authority-data": 5}), "certificate-authority-data is not a text"),
     (kubeconfig(user={"exec": {"command": "/nonexistent/plugin", "apiVersion": "v1"}}), "/nonexistent/plugin"),
     (kubeconfig(user={"exec": {"apiVersion": "v1"}}), "command"),
     (kubeconfig(user={"tokenFile": "/nonexistent/token"}), "/nonexistent/token"),
@@ -136,8 +136,7 @@ async def test_a_bad_kubeconfig_is_one_line_with_the_file_and_what_is_wrong(writ
 
 async def test_a_context_without_a_user_asks_as_nobody(write):
     loaded = await config.load(write(kubeconfig() | {"contexts": [{"name": "one", "context": {"cluster": "c"}}]}))
-    assert not loaded.api_key
-    assert loaded.cert_file is None
+    assert (loaded.authorization, loaded.files) == ("", {})
 
 
 async def test_a_file_that_is_not_there_or_not_text(tmp_path):
@@ -146,7 +145,7 @@ async def test_a_file_that_is_not_there_or_not_text(tmp_path):
     with pytest.raises(config.ConfigError, match="directory"):
         await config.load(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(config.ConfigError, match="not a text file"):
+    with pytest.raises(config.ConfigError, match="not YAML"):
         await config.load(tmp_path / "binary")
 
 
@@ -172,11 +171,11 @@ async def test_a_pod_with_an_empty_token(pod):
 async def test_a_token_is_read_again_once_a_minute(pod):
     now = [0.0]
     source = credentials.TokenFile(pod / "token", lambda: now[0])
-    loaded = config.library().client.Configuration()
+    loaded = credentials.Configuration("")
 
     def used():
         source(loaded)
-        return loaded.api_key["BearerToken"]
+        return loaded.authorization
 
     assert used() == "Bearer first"
     (pod / "token").write_text("second\n")
@@ -242,39 +241,23 @@ async def test_a_refused_token_while_the_authority_is_being_replaced_is_an_error
     assert (await rotating.merge_patch(WIDGETS, "a", {}))["kind"] == "Widget"
 
 
-# The library without its models, and with them where its files are elsewhere: both answer the same
-
 PROGRAM = """
-import asyncio, json, sys
+import asyncio, sys
 from topology_controller.kube import client, config, lease, reflector, watch
-{before}
 async def main():
-    loaded = await config.load({path!r})
+    loaded = await config.load(sys.argv[1])
     async with client.Client(loaded, user_agent="x", field_manager="x"):
-        return [loaded.host, await loaded.auth_settings(), loaded.verify_ssl, loaded.tls_server_name]
-answer = asyncio.run(main())
-names = [name for name in sys.modules if name.partition(".")[0] == "kubernetes_asyncio"]
-parts = [sum(name.startswith(f"kubernetes_asyncio.client.{{part}}.") for name in names) for part in ("models", "api")]
-print(json.dumps([answer, len(names), parts]))
+        print(loaded.host, loaded.authorization, loaded.verify_ssl, loaded.tls_server_name)
+asyncio.run(main())
+assert "kubernetes_asyncio" not in sys.modules
 """
 
 
-def test_a_client_needs_no_model_and_another_layout_falls_back_to_the_ordinary_import(tmp_path):
+def test_a_client_needs_no_model_of_the_library(tmp_path):
     fields = {"tls-server-name": "api", "insecure-skip-tls-verify": True}
     path = kubeconfigs.written(tmp_path / "kubeconfig", "https://api.example:6443", {"token": "abc"}, **fields)
-    ended = []
-    for before in ("", "config._EMPTY += ('kubernetes_asyncio.no_such_part',)"):
-        ran = processes.python("-W", "error", "-c", PROGRAM.format(before=before, path=str(path)))
-        assert ran.code == 0, ran.complaint
-        ended.append(json.loads(ran.printed.strip().splitlines()[-1]))
-    (slim, names, parts), (whole, _, fallen_back) = ended
-    assert parts == [0, 0]
-    # Today 16. A few more are no harm; a hundred more mean that something pulls the package in.
-    assert names <= 30
-    assert all(fallen_back), "models and APIs are there"
-    assert slim == whole
-    assert slim[0] == "https://api.example:6443"
-    assert slim[1]["BearerToken"]["value"] == "Bearer abc"
+    ran = processes.python("-W", "error", "-c", PROGRAM, str(path))
+    assert (ran.code, ran.printed) == (0, "https://api.example:6443 Bearer abc False api\n"), ran.complaint
 
 
 # -- the address of a server: it can be asked, or the file and the cluster that hold it are named

@@ -53,7 +53,7 @@ def kubeconfig(place: pathlib.Path, run: pathlib.Path) -> pathlib.Path:
 
 
 async def token(place: pathlib.Path) -> str:
-    return str((await config.load(place)).api_key["BearerToken"])
+    return (await config.load(place)).authorization
 
 
 @pytest.fixture
@@ -195,17 +195,18 @@ async def test_it_is_run_once_until_the_server_refuses_its_token(counting: Any) 
     # The plugin is made on the real clock, which began when the machine did.
     now = [time.monotonic()]
     loaded: Any = await config.load(counting(""))
-    loaded.refresh_api_key_hook._monotonic = lambda: now[0]
+    loaded.refresh._monotonic = lambda: now[0]
 
     async def used() -> Any:
-        return (await loaded.auth_settings())["BearerToken"]["value"]
+        await loaded.refresh(loaded)
+        return loaded.authorization
 
     assert [await used() for _ in range(3)] == ["Bearer token-1"] * 3
     now[0] += 3600
     assert await used() == "Bearer token-1"
-    credentials.rejected(loaded)
+    loaded.refresh.rejected()
     assert await used() == "Bearer token-2"
-    credentials.rejected(loaded)
+    loaded.refresh.rejected()
     assert await used() == "Bearer token-2", "not more than once in ten seconds"
     now[0] += 11
     assert await used() == "Bearer token-3"
@@ -214,8 +215,8 @@ async def test_it_is_run_once_until_the_server_refuses_its_token(counting: Any) 
 async def test_one_that_fails_later_is_an_error_of_the_request(counting: Any, faulty: Any, connect: Any) -> None:
     loaded: Any = await config.load(counting('if number > 1: raise SystemExit("the identity provider is down")'))
     client = await connect(configuration=loaded)
-    loaded.refresh_api_key_hook._ask_again = 0.0
-    credentials.rejected(loaded)
+    loaded.refresh._ask_again = 0.0
+    loaded.refresh.rejected()
     with pytest.raises(errors.Unauthorized) as caught:
         await client.merge_patch(WIDGETS, "a", {})
     assert "the identity provider is down" in str(caught.value)
@@ -228,8 +229,8 @@ async def test_one_that_fails_after_its_request_is_told_in_the_log(
 ) -> None:
     loaded: Any = await config.load(counting('if number > 1: time.sleep(0.5); raise SystemExit("no login")'))
     client = await connect(configuration=loaded, request_timeout=0.1)
-    loaded.refresh_api_key_hook._ask_again = 0.0
-    credentials.rejected(loaded)
+    loaded.refresh._ask_again = 0.0
+    loaded.refresh.rejected()
     with pytest.raises(errors.TimedOut):
         await client.merge_patch(WIDGETS, "a", {})
     await soon(lambda: "the credential plugin failed: exec: process returned 1. no login" in caplog.text)
@@ -247,7 +248,7 @@ class Looked:
 
     @property
     def used(self) -> str:
-        return str(self.loaded.api_key["BearerToken"])
+        return str(self.loaded.authorization)
 
 
 @pytest.fixture
@@ -279,9 +280,8 @@ async def test_a_client_that_is_closed_ends_its_plugin(
     looked = await looking(request_timeout=10.0)
     place = tmp_path / "pid"
     program(f"pathlib.Path({str(place)!r}).write_text(str(os.getpid())); time.sleep(600)")
-    hook = looked.loaded.refresh_api_key_hook
-    hook._ask_again = float("-inf")
-    credentials.rejected(looked.loaded)
+    looked.loaded.refresh._ask_again = float("-inf")
+    looked.loaded.refresh.rejected()
     asking = asyncio.create_task(looked.get())
     await soon(lambda: place.exists() and place.read_text())
     later(10.0)

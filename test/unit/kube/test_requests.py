@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from topology_controller.kube import client as clients
-from topology_controller.kube import config, errors, queue, resource, transport
+from topology_controller.kube import credentials, errors, queue, resource, transport
 
 CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
 ALL = resource.Selection(CLUSTER)
@@ -191,7 +191,7 @@ async def test_it_is_tried_again_while_waiting_can_help_and_never_in_vain(
         return {"kind": "Widget", "metadata": {"name": "a", "resourceVersion": "1"}}
 
     monkeypatch.setattr(transport.Transport, "ask", ask)
-    configuration = config.library().client.Configuration()
+    configuration = credentials.Configuration("")
     async with clients.Client(configuration, user_agent="t", field_manager="t", request_timeout=2.0) as client:
         answered = contextlib.nullcontext() if requests > len(meets) else pytest.raises(errors.ServerError)
         with answered:

@@ -118,7 +118,7 @@ async def main():
     configuration.proxy = ""
     async with client.Client(configuration, user_agent="t", field_manager="t", request_timeout=20) as opened:
         found = await opened.get(resource.Resource("example.org", "v1", "widgets", "Widget"), "a")
-        print(found["metadata"]["name"], configuration.cert_file, configuration.key_file, configuration.ssl_ca_cert)
+        print(found["metadata"]["name"], configuration.files)
 sys.addaudithook(refuse)
 asyncio.run(main())
 """
@@ -130,7 +130,7 @@ async def test_no_file_is_written_not_even_for_a_moment(secured, tmp_path, empty
     user = certified(tmp_path) if source == "credential plugin" else None
     async with running(empty, "-c", WITHOUT_FILES, str(kubeconfig(tmp_path, secured.port, user))) as process:
         out, err = await process.communicate()
-    assert out.decode() == "a None None None\n", err.decode()
+    assert out.decode() == "a {}\n", err.decode()
     assert secured.asked
 
 
@@ -156,7 +156,7 @@ async def test_a_plugin_that_prints_another_certificate_is_believed(secured, tmp
 
     secured.behave = behave_once
     loaded: Any = await config.load(kubeconfig(tmp_path, secured.port, certified(tmp_path)))
-    loaded.proxy, loaded.refresh_api_key_hook._ask_again = "", 0.0
+    loaded.proxy, loaded.refresh._ask_again = "", 0.0
     certified(tmp_path, AUTHORITY.client("system:admin"))
     async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=5) as client:
         await client.get(WIDGETS, "a")

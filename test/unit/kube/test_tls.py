@@ -12,7 +12,7 @@ import pytest
 from test.polling import PATIENCE
 
 from topology_controller.kube import client as clients
-from topology_controller.kube import config, errors, resource, transport
+from topology_controller.kube import config, credentials, errors, resource, transport
 from topology_simulator.etcd import certificates
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
@@ -42,9 +42,8 @@ async def trusting(faulty, make_widget, tmp_path):
     bundle.write_bytes(ours.certificate)
     faulty.answer(200, make_widget("a", 1))
     await faulty.secure(ours.tls)
-    configuration = config.library().client.Configuration()
-    configuration.host, configuration.proxy = f"https://127.0.0.1:{faulty.port}", ""
-    configuration.ssl_ca_cert = str(bundle)
+    files = {credentials.AUTHORITY: str(bundle)}
+    configuration = credentials.Configuration(f"https://127.0.0.1:{faulty.port}", proxy="", files=files)
     async with clients.Client(configuration, user_agent="t", field_manager="t", request_timeout=3 * PATIENCE) as made:
         yield made, bundle, ours, theirs
 
