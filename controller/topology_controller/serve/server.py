@@ -67,9 +67,6 @@ class Limits:
     received: int = 32 * 1024  # head and body of one request together
 
 
-DEFAULT = Limits()
-
-
 def _ending(status: int) -> bytes:
     """Return a whole response that says its status and nothing else, and ends the connection."""
     phrase = http.HTTPStatus(status).phrase
@@ -225,7 +222,7 @@ class Server:
         routes: Iterable[web.RouteDef],
         security: Security | None = None,
         *,
-        limits: Limits = DEFAULT,
+        limits: Limits = Limits(),
     ) -> None:
         refuse_open_http(address, security)
         self._address, self._security, self._limits = address, security, limits
