@@ -200,6 +200,8 @@ def page(request: Request, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
         raise request.error(Malformed, status, "WrongList", "items is not a list")
     try:
         version = resources.version_of(raw)
+        for item in items:
+            resources.key_of(item)
     except ValueError as error:
         raise request.error(Malformed, status, "WrongList", str(error)) from error
     token = raw["metadata"].get("continue")
