@@ -126,7 +126,7 @@ def folder(directory: pathlib.Path, form: Form[M]) -> tuple[list[File[M]], list[
 def file(place: pathlib.Path, form: Form[M]) -> File[M]:
     """Read one file. Never raises: what is wrong with it is in `problems`."""
     try:
-        return parsed(place, *mounted.read(place.parent, place.name, largest=LARGEST_FILE), form)
+        return parsed(place, mounted.read(place.parent, place.name, largest=LARGEST_FILE)[0], form)
     except mounted.MountedFileError as error:
         return File(place, problems=(Problem(place, None, error.reason),))
 

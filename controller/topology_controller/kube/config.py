@@ -306,7 +306,7 @@ async def _logged_in(paths: str, user: str) -> str:
     from kubernetes_asyncio.config import kube_config  # noqa: PLC0415 - see above
 
     try:
-        merger = kube_config.KubeConfigMerger(paths)
+        merger: Any = kube_config.KubeConfigMerger(paths)
         made = {
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": user}}],
             "clusters": [{"name": "c", "cluster": {}}],

@@ -26,7 +26,7 @@ from . import config, credentials, errors
 
 # aiohttp reads the system's authorities twice while it is imported, which takes a fifth of a start and 2 MiB
 # (measured), for contexts that no request of ours uses.
-ssl.SSLContext.set_default_verify_paths = lambda _: None  # type: ignore[method-assign]
+ssl.SSLContext.set_default_verify_paths = lambda _: None  # type: ignore[assignment,method-assign]
 import aiohttp  # noqa: E402 - see above
 
 del ssl.SSLContext.set_default_verify_paths
