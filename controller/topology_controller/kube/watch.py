@@ -27,7 +27,6 @@ _LOG = logging.getLogger(__name__)
 Raw = dict[str, Any]
 Key = tuple[str | None, str]
 T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +154,7 @@ async def watch(
         except errors.KubeError as error:
             unserved = await client.is_unserved(source, selection, error)
             trouble = state.unserved(error) if unserved else state.failed(error)
-        if selection.name is not None:
-            # A list shows what the version of one object cannot.
-            state.version = None
+        state.forget_one()
         _LOG.debug("the watch of %(object)s has ended: %(how)s", {"object": selection, "how": trouble or "in order"})
         if trouble is not None:
             yield trouble
@@ -186,6 +183,11 @@ class _State:
             return resources.key_of(raw) if named else (None, ""), resources.version_of(raw)
         except ValueError as error:
             raise self._error(errors.Malformed, "NotAnObject", str(error)) from error
+
+    def forget_one(self) -> None:
+        """Begin again with a list where one object is watched: it shows what its version alone cannot."""
+        if self._selection.name is not None:
+            self.version = None
 
     def opened(self) -> None:
         self._opened_at = self._heard_at = self._clock()
