@@ -2,7 +2,7 @@
 
 * `resource`: what can be asked for (`Resource`) and which part of it (`Selection`).
 * `errors`: a request, and what its response is: an object, or one class per way to fail.
-* `config`: how to reach the cluster: a kubeconfig, or the service account of a pod; the library without its models.
+* `config`: how to reach the cluster: a kubeconfig, or the service account of a pod.
 * `credentials`: who we are: token files, credential plugins, certificates in memory, impersonation; and whom we trust.
 * `transport`: requests over one pool of connections with TLS, keep-alive and credentials.
 * `client`: the verbs, each within one budget of seconds.
