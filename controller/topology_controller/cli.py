@@ -99,10 +99,7 @@ def _add_run(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
         "--config": {"type": pathlib.Path},
     }
     run = commands.add_parser("run", help="run the operator")
-    try:
-        flags = json.loads((bindata.root() / "commands" / "run.json").read_text(encoding="utf-8"))
-    except (bindata.BindataMissingError, OSError) as error:
-        raise CommandError(FAILED, error) from error
+    flags = json.loads((bindata.root() / "commands" / "run.json").read_text(encoding="utf-8"))
     for words, text in flags.items():
         terminal.add(run, words, text, **further.get(words.partition(" ")[0], {}))
 

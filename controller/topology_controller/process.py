@@ -20,8 +20,7 @@ import uuid
 from asyncio import sslproto
 from typing import TYPE_CHECKING
 
-from topology_api import vocabulary
-from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
+from topology_api.vocabulary import LEASE, OPERATOR_NAME, RUNBOOKS_VARIABLE, CheckName, Topology
 
 from . import act, logs, reconcile
 from ._version import __version__
@@ -33,7 +32,6 @@ from .report import events, metrics, view
 from .serve import authn, routes, server, tls
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import Callable, Coroutine
 
     from .definitions import load
@@ -137,15 +135,15 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         watched = await stack.enter_async_context(seen)
         shown = view.Latest()
         settings.changed = work.add
-        runbooks = _set(vocabulary.RUNBOOKS_VARIABLE)
 
         def about() -> view.About:
-            return view.About(__version__, settings.transitions, options.settle_seconds, runbooks)
+            return view.About(__version__, settings.transitions, options.settle_seconds, _set(RUNBOOKS_VARIABLE))
 
         pages = routes.Page(shown, watched.known, about)
         # Who asks us is known where this process runs.
-        secured = _secured(client if placed is None else placed.local, options.serving_cert_dir)
-        guard = None if placed is None else placed.guard
+        local, guard = (client, None) if placed is None else (placed.local, placed.guard)
+        folder = options.serving_cert_dir
+        secured = None if folder is None else server.Security(tls.ServingTLS(local, folder), authn.Reviews(local))
 
         def troubles() -> tuple[str, ...]:
             return (*((placed.trouble,) if placed is not None and placed.trouble else ()), *watched.troubles)
@@ -218,16 +216,6 @@ def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Met
 def _set(variable: str) -> str:
     """What the Deployment has set a variable to; "" without it."""
     return os.environ.get(variable, "").strip()
-
-
-def _secured(client: clients.Client, certificates: pathlib.Path | None) -> server.Security | None:
-    """Prepare for serving to others. Raises OSError for a folder without a usable pair."""
-    if certificates is None:
-        return None
-    try:
-        return server.Security(tls.ServingTLS(client, certificates), authn.Reviews(client))
-    except OSError as error:
-        raise OSError(f"--serving-cert-dir: {error}") from error
 
 
 def _client(
