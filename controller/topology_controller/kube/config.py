@@ -307,13 +307,13 @@ async def _logged_in(paths: str, user: str) -> str:
 
     try:
         merger: Any = kube_config.KubeConfigMerger(paths)
-        made = {
+        content = {
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": user}}],
             "clusters": [{"name": "c", "cluster": {}}],
             # Without the name that it gives an entry, which is all that is in it, a password too.
             "users": [entry.value for entry in merger.config.value["users"]],
         }
-        loader = kube_config.KubeConfigLoader(made, "c", config_persister=merger.save_changes)
+        loader = kube_config.KubeConfigLoader(content, "c", config_persister=merger.save_changes)
         await loader._load_authentication()  # noqa: SLF001 - the rest of it would make files of keys
     except Exception as error:  # the library does not check types: a wrong one can raise anything
         raise credentials.UnusableError(f"auth-provider: {type(error).__name__}: {error}") from error
