@@ -10,7 +10,7 @@ import html
 import pathlib
 import re
 import shlex
-import types
+from typing import Any
 
 import pytest
 from test import processes
@@ -133,25 +133,22 @@ def test_every_verb_and_flag_is_on_the_page(verb: str) -> None:
 
 
 def test_flags_replace_what_a_context_has_and_a_credential_replaces_every_other() -> None:
-    def content(entry: dict[str, object]) -> types.SimpleNamespace:
-        return types.SimpleNamespace(value=entry)
-
-    parts = {
-        "contexts": [content({"name": "c", "context": {"cluster": "one", "user": "ann"}})],
+    parts: dict[str, Any] = {
+        "contexts": [{"name": "c", "context": {"cluster": "one", "user": "ann"}}],
         "clusters": [
-            content({"name": name, "cluster": {"server": f"https://{name}", "certificate-authority-data": "e"}})
+            {"name": name, "cluster": {"server": f"https://{name}", "certificate-authority-data": "e"}}
             for name in ("one", "two")
         ],
-        "users": [content({"name": "ann", "user": {"exec": {"command": "login"}, "client-key-data": "k"}})],
+        "users": [{"name": "ann", "user": {"exec": {"command": "login"}, "client-key-data": "k"}}],
     }
     words = "status -n x --cluster two -s https://three --token t --certificate-authority a"
     override = arguments.overriding(arguments.parse(words.split()))
     assert override is not None
     override(parts, "c")
-    assert parts["contexts"][0].value["context"] == {"cluster": "two", "user": "ann"}
+    assert parts["contexts"][0]["context"] == {"cluster": "two", "user": "ann"}
     authority = str(pathlib.Path("a").absolute())
-    assert parts["clusters"][1].value["cluster"] == {"server": "https://three", "certificate-authority": authority}
-    assert parts["users"][0].value["user"] == {"token": "t"}
+    assert parts["clusters"][1]["cluster"] == {"server": "https://three", "certificate-authority": authority}
+    assert parts["users"][0]["user"] == {"token": "t"}
     absent = arguments.overriding(arguments.parse(["--user", "bob", "status"]))
     assert absent is not None
     with pytest.raises(config.ConfigError, match="user 'bob' does not exist; users there: ann"):
