@@ -4,28 +4,25 @@ Three things have to agree: what the operator writes (`types`), what the API ser
 requests are legal (the transition definitions). Written by hand they would drift, so the second is generated from the
 other two. `infrastructure` is the whole definition for a cluster that has none (demo, tests); `crd_patch` adds the same
 fields, rules and columns to the definition that a real cluster serves. Both are pure: edges come in as values.
-
-`structural` turns the JSON schema of a pydantic model into what a structural schema may be: no references, no titles,
-no unions, and for every list of objects the keys that tell its items apart. What it does not understand it refuses.
 The rest of Infrastructure is kept to the fields that matter here; spec and status keep what they do not know.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
+import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from . import served
-from .types import TopologyTransition
+from pydantic.alias_generators import to_camel
+
+from . import served, types
 from .vocabulary import EXTERNAL, NEVER_A_SOURCE, Phase, Topology
-
-if TYPE_CHECKING:
-    from .types import TopologyPair
 
 GROUP: Final = served.GROUP
 VERSION: Final = served.VERSION
-KIND: Final = "Infrastructure"
-PLURAL: Final = "infrastructures"
+KIND, PLURAL = "Infrastructure", "infrastructures"
 NAME: Final = served.NAME
 """Name of the CustomResourceDefinition."""
 
@@ -74,17 +71,14 @@ class Edge:
     name: str
     source_control_plane: str
     source_infrastructures: tuple[str, ...]
-    target: TopologyPair
+    target: types.TopologyPair
 
 
 def structural(schema: dict[str, Any], list_keys: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Turn the JSON schema of a pydantic model into a structural schema.
+    """Turn the JSON schema of a pydantic model into a structural schema, without references, titles and defaults.
 
-    A field that may be None and need not be there is simply optional; one that must be there becomes nullable.
-    Defaults are dropped: they belong to the reader. `list_keys` maps the dotted path of each list of objects to the
-    fields that tell its items apart.
-
-    Raises TypeError for what has no structural form (unions, maps, unknown keywords) and for a list without keys.
+    A field that may be None and need not be there is optional; one that must be there becomes nullable. `list_keys` has
+    for the path of each list of objects the fields that tell its items apart. Raises TypeError for other forms.
     """
     return _convert(schema, schema.get("$defs", {}), list_keys, "", required=True)
 
@@ -161,8 +155,16 @@ def desired_schema() -> dict[str, Any]:
 
 
 def record_schema() -> dict[str, Any]:
-    """Schema of `status.topologyTransition`."""
-    return structural(TopologyTransition.model_json_schema(mode="validation"), _LIST_KEYS)
+    """Schema of `status.topologyTransition`; docstrings describe the fields, and nothing else has to look for them."""
+    schema = types.TopologyTransition.model_json_schema(mode="validation")
+    models = {**schema["$defs"], "TopologyTransition": schema}
+    for model in ast.parse(inspect.getsource(types)).body:
+        if isinstance(model, ast.ClassDef) and model.name in models:
+            for field, text in itertools.pairwise(model.body):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    described = models[model.name]["properties"][to_camel(ast.unparse(field.target))]
+                    described["description"] = ast.literal_eval(text.value)
+    return structural(schema, _LIST_KEYS)
 
 
 def rules(edges: tuple[Edge, ...]) -> list[dict[str, Any]]:

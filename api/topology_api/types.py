@@ -56,9 +56,7 @@ class ApiModel(BaseModel):
     write of the record drops them: the record belongs to the leader.
     """
 
-    model_config = ConfigDict(
-        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, defer_build=True)
 
     def to_api(self) -> dict[str, object]:
         """The JSON object that is sent to the API server: camelCase, without what was never set."""

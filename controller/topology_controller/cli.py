@@ -132,31 +132,21 @@ def _version(_: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> None:
     try:
         logs.set_up(logs.level(options.log_level, options.v), options.log_format)
-    except ValueError as error:
-        raise CommandError(USAGE, error) from error
-    if options.etcd_endpoints and options.etcd_cert_dir is None:
-        raise CommandError(USAGE, "--etcd-endpoints goes with --etcd-cert-dir")
-    # What is imported stays for good: looking through it for garbage, now or later, costs a tenth of the start
-    # (measured) and finds nothing.
-    gc.disable()
-    from .definitions import load
-    from .kube import lease
+        # What is imported stays for good: looking through it for garbage, now or later, costs a tenth of the start
+        # (measured) and finds nothing.
+        gc.disable()
+        from . import process
+        from .definitions import load
+        from .kube import config, lease, placement
 
-    try:
+        settings = process.Options(**vars(options))
         folder = options.transitions_dir or bindata.root() / "transitions"
         # The one place where the certificates become a question to etcd's members.
         transitions = load.load(folder, members_directly=options.etcd_cert_dir is not None)
-    except load.DefinitionError as error:
+    except ValueError as error:  # a DefinitionError is one
         raise CommandError(USAGE, error) from error
-    from . import process
-    from .kube import config, placement
-
     gc.enable()
     gc.freeze()
-    try:
-        settings = process.Options(**vars(options))
-    except ValueError as error:
-        raise CommandError(USAGE, error) from error
     try:
         asyncio.run(process.run(settings, transitions))
     except placement.SameClusterError as error:

@@ -20,8 +20,7 @@ import uuid
 from asyncio import sslproto
 from typing import TYPE_CHECKING
 
-from topology_api import vocabulary
-from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
+from topology_api.vocabulary import LEASE, OPERATOR_NAME, RUNBOOKS_VARIABLE, CheckName, Topology
 
 from . import act, logs, reconcile
 from ._version import __version__
@@ -33,7 +32,6 @@ from .report import events, metrics, view
 from .serve import authn, routes, server, tls
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import Callable, Coroutine
 
     from kubernetes_asyncio.client.configuration import Configuration
@@ -58,6 +56,8 @@ class Options(argparse.Namespace):
 
     def __init__(self, **flags: object) -> None:
         super().__init__(**flags)
+        if self.etcd_endpoints and self.etcd_cert_dir is None:
+            raise ValueError("--etcd-endpoints goes with --etcd-cert-dir")
         self.lease = self._lease()
         self.address = _address("--bind-address", self.bind_address)
         server.refuse_open_http(self.address, self.serving_cert_dir)
@@ -137,15 +137,15 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         watched = await stack.enter_async_context(seen)
         shown = view.Latest()
         settings.changed = work.add
-        runbooks = _set(vocabulary.RUNBOOKS_VARIABLE)
 
         def about() -> view.About:
-            return view.About(__version__, settings.transitions, options.settle_seconds, runbooks)
+            return view.About(__version__, settings.transitions, options.settle_seconds, _set(RUNBOOKS_VARIABLE))
 
         pages = routes.Page(shown, watched.known, about)
         # Who asks us is known where this process runs.
-        secured = _secured(client if placed is None else placed.local, options.serving_cert_dir)
-        guard = None if placed is None else placed.guard
+        local, guard = (client, None) if placed is None else (placed.local, placed.guard)
+        folder = options.serving_cert_dir
+        secured = None if folder is None else server.Security(tls.ServingTLS(local, folder), authn.Reviews(local))
 
         def troubles() -> tuple[str, ...]:
             return (*((placed.trouble,) if placed is not None and placed.trouble else ()), *watched.troubles)
@@ -183,7 +183,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 configuration=settings,
                 on_topology=on_topology,
             )
-            reconciler = reconcile.Reconciler(deps, settings.transitions)
+            reconciler = reconcile.Reconciler(deps)
             measured.leading(leads=True)
             work.add()
             try:
@@ -208,10 +208,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
     """Open the way to etcd's members, where certificates are given and a definition asks the members."""
-    if options.etcd_cert_dir is None:
-        return None
-    if not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
-        _LOG.warning("no transition definition asks what etcd's members say: --etcd-cert-dir is not used")
+    if options.etcd_cert_dir is None or not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
         return None
     from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 
@@ -221,16 +218,6 @@ def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Met
 def _set(variable: str) -> str:
     """What the Deployment has set a variable to; "" without it."""
     return os.environ.get(variable, "").strip()
-
-
-def _secured(client: clients.Client, certificates: pathlib.Path | None) -> server.Security | None:
-    """Prepare for serving to others. Raises OSError for a folder without a usable pair."""
-    if certificates is None:
-        return None
-    try:
-        return server.Security(tls.ServingTLS(client, certificates), authn.Reviews(client))
-    except OSError as error:
-        raise OSError(f"--serving-cert-dir: {error}") from error
 
 
 def _client(
@@ -269,9 +256,8 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     """
     if placed is not None:
         await placed.free.wait()
-    await watched.first_answers()
-    watched.installed = await live.read(client, catalog.Sources.installed)
-
+    installed = live.read(client, catalog.Sources.installed)
+    watched.installed, _ = await asyncio.gather(installed, watched.first_answers())
     if not options.leader_elect:
         # The lease is always ours.
         reconciling = functools.partial(reconcile_while, lambda: math.inf, lambda _: None)

@@ -24,7 +24,7 @@ from . import act, discover
 from .decide import cadence, leader, phases, records
 from .decide import state as states
 from .decide.state import Decision, EventSpec, Step
-from .definitions import load, model
+from .definitions import model
 from .definitions import settings as configured
 from .kube import client as clients
 from .kube import errors
@@ -61,10 +61,9 @@ class Dependencies:
     latest: view.Latest
     version: str
     namespace: str
+    configuration: configured.Current
     settle_seconds: int | None = None
     etcd: members.Members | None = None  # the way to etcd itself, where the administrator has given one
-    configuration: configured.Current | None = None
-    """The configuration in force, where a file may say something else than the definitions."""
     on_topology: Callable[[str], None] = lambda _: None
     now: Callable[[], datetime] = utcnow
 
@@ -72,9 +71,9 @@ class Dependencies:
 class Reconciler:
     """One leader's loop. `run()` until cancelled; make a new one for every term of leadership."""
 
-    def __init__(self, deps: Dependencies, transitions: load.Transitions) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
-        self._transitions = transitions
+        self._transitions = deps.configuration.transitions
         self._now = deps.now
         # Unsure: a watch that was cut while another operator led has not brought what that one wrote last, and by an
         # older record or an older copy of it what is under way would be forgotten.
@@ -85,7 +84,7 @@ class Reconciler:
         self._dropped = False  # did the server answer the last write of the record without the record?
         self._fresh = False  # was this decision made from a live read of what is written?
         self._wanted_at = 0.0
-        self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, deps.now)
+        self._discoverer = discover.Discoverer(deps.client, self._transitions, deps.etcd, deps.now)
         self._recorded_since_start = False
         self._queued: list[tuple[facts.Infrastructure, TopologyTransition | None, EventSpec]] = []
         self._log = log.DecisionLog()
@@ -202,8 +201,6 @@ class Reconciler:
     def _configure(self) -> None:
         """Take up what the configuration says now: between two passes, never within one."""
         current = self._deps.configuration
-        if current is None:
-            return
         if current.transitions is not self._transitions:
             self._transitions = current.transitions
             self._discoverer.use(current.transitions)

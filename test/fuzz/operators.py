@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from topology_controller import act, reconcile
 from topology_controller import process as processes
+from topology_controller.definitions import settings
 from topology_controller.kube import queue
 from topology_controller.observe import catalog, live, watches
 
@@ -172,7 +173,7 @@ class Process:
                 await watched.first_answers()
                 watched.installed = await live.read(way, catalog.Sources.installed)
                 await self._elected.wait()
-                flags = "1.2.3", worlds.NAMESPACE
+                flags = "1.2.3", worlds.NAMESPACE, settings.Current(None, worlds.TRANSITIONS)
                 hands = act.Act(way, self.time_left)
                 deps = reconcile.Dependencies(way, watched, self.queue, hands, deaf, deaf, deaf, *flags, now=self.now)
                 await processes.in_histories(lambda: self._reconcile(deps), way, watched, self._renewed)
@@ -185,7 +186,7 @@ class Process:
         # By its name the judge knows whose decisions these are.
         task.set_name(self.name)
         self._authority.begun(self.name)
-        self.reconciler = reconcile.Reconciler(deps, worlds.TRANSITIONS)
+        self.reconciler = reconcile.Reconciler(deps)
         deps.queue.add()
         try:
             await self.reconciler.run()

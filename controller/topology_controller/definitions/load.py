@@ -51,10 +51,8 @@ class Transitions:
         )
 
 
-def load(
-    directory: pathlib.Path, *, members_directly: bool = False, matrix: matrices.Matrix | None = None
-) -> Transitions:
-    """Read every `*.yaml` of a folder, and the shipped matrix where none is given.
+def load(directory: pathlib.Path, *, members_directly: bool = False) -> Transitions:
+    """Read every `*.yaml` of a folder, and the shipped matrix.
 
     With `members_directly` all ask etcd's members too. Raises DefinitionError, and what `operands.shipped` raises.
     """
@@ -71,11 +69,10 @@ def load(
                 "make source, target, platforms or workers tell them apart"
             )
             problems.append(later.problem(("name",), text))
-    if matrix is None:
-        try:
-            matrix = matrices.shipped()
-        except DefinitionError as error:
-            raise DefinitionError((*problems, *error.problems)) from None
+    try:
+        matrix = matrices.shipped()
+    except DefinitionError as error:
+        raise DefinitionError((*problems, *error.problems)) from None
     for file, definition in read_well:
         problems += _unanswered(file, definition, matrix)
     if problems:

@@ -12,9 +12,9 @@ import functools
 import json
 import pathlib
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, create_model, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 from pydantic.alias_generators import to_camel
 
 from topology_api.types import TopologyPair
@@ -265,14 +265,6 @@ class SingleNodeSetting(read.Strict):
         return self
 
 
-_LISTS: Final[dict[str, Any]] = {
-    "startup_readers": Annotated[tuple[StartupReader, ...], _once("startup reader", "namespace")],
-    "optional_operators": Annotated[tuple[OptionalOperator, ...], _once("optional operator", "deployment")],
-    "single_node_settings": Annotated[tuple[SingleNodeSetting, ...], _once("setting", "key")],
-}
-"""What stands in a file of its own, which has this one key."""
-
-
 def same(words: Words | None, source: str, target: str) -> bool:
     """Is what is made for both topologies the same? A topology without a word is never proven to be."""
     named: Mapping[Any, str] = words or {}
@@ -283,16 +275,13 @@ class Matrix(read.Strict):
     """Everything that `bindata` says about operands."""
 
     groups: tuple[Group, ...] = ()
-    startup_readers: tuple[StartupReader, ...] = ()
-    single_node_settings: tuple[SingleNodeSetting, ...] = ()
-    optional_operators: tuple[OptionalOperator, ...] = ()
+    startup_readers: Annotated[tuple[StartupReader, ...], _once("startup reader", "namespace")] = ()
+    single_node_settings: Annotated[tuple[SingleNodeSetting, ...], _once("setting", "key")] = ()
+    optional_operators: Annotated[tuple[OptionalOperator, ...], _once("optional operator", "deployment")] = ()
 
     def group(self, check: CheckName) -> Group | None:
         """The operands of a check, None for a check that is about something else."""
-        for group in self.groups:
-            if group.check is check:
-                return group
-        return None
+        return next((group for group in self.groups if group.check is check), None)
 
 
 @functools.cache
@@ -306,11 +295,11 @@ def load(directory: pathlib.Path) -> Matrix:
     checks = sorted(check.value for check in registry.OPERAND_CHECKS)
     files, problems = read.folder(directory / "operands", read.Form(Group, "operand file", checks))
     lists: dict[str, Any] = {}
-    for name, items in _LISTS.items():
-        field: dict[str, Any] = {name: (items, ...)}
-        form = read.Form(create_model(name, __base__=read.Strict, **field), "list of the matrix")
-        listed = read.file(directory / f"{name.replace('_', '-')}.yaml", form)
+    for name in ("startup_readers", "optional_operators", "single_node_settings"):
+        listed = read.file(directory / f"{name.replace('_', '-')}.yaml", read.Form(Matrix, "list of the matrix"))
         problems += listed.problems
+        if listed.value is not None and listed.value.model_fields_set != {name}:
+            problems.append(listed.problem((), f"wanted key {to_camel(name)} and no other"))
         lists[to_camel(name)] = getattr(listed.value, name, ())
     operands: dict[str, str] = {}
     for file, group in [(file, file.value) for file in files if file.value is not None]:

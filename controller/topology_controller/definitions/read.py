@@ -20,7 +20,7 @@ import pydantic
 import yaml
 from pydantic.alias_generators import to_camel
 
-from .. import terminal
+from .. import mounted, terminal
 
 LARGEST_FILE: Final = 64 * 1024  # bytes; such a file has one or two thousand
 Path = tuple[str | int, ...]  # a place in a file, such as ("preflight", 2, "atLeast")
@@ -36,7 +36,9 @@ _KEY: Final = "[key]"  # last part of pydantic's path to the key of a mapping
 class Strict(pydantic.BaseModel):
     """What a file holds: keys in camelCase, and no others."""
 
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False)
+    model_config = pydantic.ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False, defer_build=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Problem:
         return terminal.plain(f"{where}: {self.text}")
 
 
-class DefinitionError(Exception):
+class DefinitionError(ValueError):
     """The files cannot be used; `problems` has everything that is wrong, one a line."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
@@ -124,17 +126,13 @@ def folder(directory: pathlib.Path, form: Form[M]) -> tuple[list[File[M]], list[
 def file(place: pathlib.Path, form: Form[M]) -> File[M]:
     """Read one file. Never raises: what is wrong with it is in `problems`."""
     try:
-        with place.open("rb") as opened:
-            raw = opened.read(LARGEST_FILE + 1)
-    except OSError as error:
-        return File(place, problems=(Problem(place, None, f"cannot be read: {error.strerror or error}"),))
-    return parsed(place, raw, form)
+        return parsed(place, mounted.read(place.parent, place.name, largest=LARGEST_FILE)[0], form)
+    except mounted.MountedFileError as error:
+        return File(place, problems=(Problem(place, None, error.reason),))
 
 
-def parsed(place: pathlib.Path, raw: bytes, form: Form[M], largest: int = LARGEST_FILE) -> File[M]:
-    """Turn the bytes of a file into its type; never raises. `raw` may end one byte after the `largest` size."""
-    if len(raw) > largest:
-        return File(place, problems=(Problem(place, None, f"is larger than {largest} bytes"),))
+def parsed(place: pathlib.Path, raw: bytes, form: Form[M]) -> File[M]:
+    """Turn the bytes of a file into its type; never raises."""
     try:
         document = parse(raw)
     except YamlError as error:

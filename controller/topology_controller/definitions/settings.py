@@ -89,7 +89,9 @@ def load(place: pathlib.Path, raw: bytes | None, names: Iterable[str]) -> Config
     """Read a configuration; `raw` None is no file. Raises read.DefinitionError, and nothing else."""
     if raw is None:
         return DEFAULTS
-    file, known = read.parsed(place, raw, _FORM, LARGEST), sorted(names)
+    if len(raw) > LARGEST:
+        raise read.DefinitionError((read.Problem(place, None, f"is larger than {LARGEST} bytes"),))
+    file, known = read.parsed(place, raw, _FORM), sorted(names)
     if file.value is None:
         raise read.DefinitionError(file.problems)
     if paths := [("transitions", name) for name in file.value.transitions if name not in known]:

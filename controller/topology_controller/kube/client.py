@@ -92,24 +92,18 @@ class Client(transport.Transport):
         timeout: float | None = None,
         retry: bool = True,
     ) -> Listing[T]:
-        """Read all objects, in pages of one snapshot that are reduced as they arrive; begins again once on a 410.
+        """Read all objects, in pages of one snapshot that are reduced as they arrive. Raises Gone where it is dropped.
 
         Pages after one of which `enough` is true are left out. `timeout` is for all, six request timeouts by default.
         """
         clock, query = asyncio.get_running_loop().time, (("limit", str(selection.page)),)
         deadline = clock() + (6 * self.request_timeout if timeout is None else timeout)
-        begun_again, token = False, ""
         items: list[T] = []
+        token = ""
         while True:
             page = (*query, ("continue", token)) if token else query
             request = _request("list", selection, "List", page)
-            try:
-                raw = await self._send(request, deadline - clock(), retry=retry)
-            except errors.Gone:
-                if not token or begun_again:
-                    raise
-                begun_again, token, items = True, "", []
-                continue
+            raw = await self._send(request, deadline - clock(), retry=retry)
             objects, version, token = errors.page(request, 200, raw)
             items.extend(map(reduce, objects))
             del raw, objects

@@ -27,7 +27,6 @@ _LOG = logging.getLogger(__name__)
 Raw = dict[str, Any]
 Key = tuple[str | None, str]
 T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +155,7 @@ async def watch(
             unserved = await client.is_unserved(source, selection, error)
             trouble = state.unserved(error) if unserved else state.failed(error)
         state.forget_one()
-        state.log(trouble)
+        _LOG.debug("the watch of %(object)s has ended: %(how)s", {"object": selection, "how": trouble or "in order"})
         if trouble is not None:
             yield trouble
             await asyncio.sleep(trouble.pause)
@@ -244,16 +243,6 @@ class _State:
             return None if self._lists_at_once() else self.failed(error)
         self._backoff.reset()
         return Unserved(self._timing.unserved * queue.uniform(0.8, 1.2))
-
-    def log(self, trouble: Disturbed | Unserved | None) -> None:
-        """Log how a watch has ended; what that means for the operator is logged by its readers, once."""
-        if trouble is None:
-            _LOG.debug("the watch of %(object)s has ended in good order: going on at once", {"object": self._selection})
-        elif isinstance(trouble, Unserved):
-            about = {"object": self._selection, "s": trouble.pause}
-            _LOG.debug("the server has no %(object)s: asking again in %(s).0f s", about)
-        else:
-            _LOG.debug("%(error)s; going on in %(seconds).1f s", {"error": trouble.error, "seconds": trouble.pause})
 
     def _lists_at_once(self) -> bool:
         """Forget the version, which a restarted server may not know; list at once unless that did not help just now."""

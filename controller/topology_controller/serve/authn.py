@@ -159,15 +159,9 @@ class Reviews:
 
     async def _ask(self, resource: resources.Resource, spec: dict[str, Any]) -> dict[str, Any]:
         """Return the status of a review."""
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + self._timing.answer
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}
         try:
-            try:
-                review = await self._client.create(resource, body, timeout=self._timing.answer)
-            except errors.Unreachable:
-                # Most likely a kept connection that the server had closed. A review can be repeated, unlike a write.
-                review = await self._client.create(resource, body, timeout=max(1.0, ends - loop.time()))
+            review = await self._client.create(resource, body, timeout=self._timing.answer)
         except errors.KubeError as error:
             if str(error) != self._logged:
                 self._logged = str(error)

@@ -31,7 +31,6 @@ from . import authn
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from aiohttp import abc
     from aiohttp.typedefs import Handler
 
     from . import tls
@@ -67,9 +66,6 @@ class Limits:
     received: int = 32 * 1024  # head and body of one request together
 
 
-DEFAULT = Limits()
-
-
 def _ending(status: int) -> bytes:
     """Return a whole response that says its status and nothing else, and ends the connection."""
     phrase = http.HTTPStatus(status).phrase
@@ -80,18 +76,7 @@ def _ending(status: int) -> bytes:
 
 
 class _Last(web.Response):
-    """`_ending`, as aiohttp's protocol sends a response."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status=status)
-        self.force_close()
-
-    async def prepare(self, request: web.BaseRequest) -> abc.AbstractStreamWriter:
-        await request.writer.write(_ending(self.status))
-        return request.writer
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        pass
+    """Stands for `_ending` with its status."""
 
 
 class _Connection(web.RequestHandler):
@@ -162,14 +147,16 @@ class _Connection(web.RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("a response was begun")
         self.log_exception("not answered as a request: %s", type(exc).__name__)
-        return _Last(status)
+        return _Last(status=status)
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Send a response; one that aiohttp has made in front of the application (of Expect) says no more either."""
-        shown = _Last(resp.status) if isinstance(resp, web.HTTPException) else resp
-        return await super().finish_response(request, shown, start_time)
+        if isinstance(resp, _Last | web.HTTPException):
+            self._wire.write(_ending(resp.status))
+            return resp, True
+        return await super().finish_response(request, resp, start_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +212,7 @@ class Server:
         routes: Iterable[web.RouteDef],
         security: Security | None = None,
         *,
-        limits: Limits = DEFAULT,
+        limits: Limits = Limits(),
     ) -> None:
         refuse_open_http(address, security)
         self._address, self._security, self._limits = address, security, limits
@@ -335,7 +322,7 @@ class Server:
         # HTTP/0.9 has no head, and HTTP/1.0 no chunks: a proxy would see the end elsewhere (RFC 9112, 6.1).
         old = request.version < aiohttp.HttpVersion11
         if old and (request.version < aiohttp.HttpVersion10 or "Transfer-Encoding" in request.headers):
-            return _Last(400)
+            return _Last(status=400)
         if _from_elsewhere(request):
             return web.Response(status=403, text="a browser sends this for another site: open the address by itself\n")
         if self._security is not None:

@@ -172,16 +172,14 @@ class ServingTLS:
         if wanted == self._wanted:
             return False
         self._wanted = wanted
-        if client_ca != self._ca:
-            try:
-                if client_ca:
-                    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=client_ca)
-            except (ssl.SSLError, ValueError) as error:
-                why = mounted.tls_reason(error)
-                self._log("ca", f"the client CA cannot be used: {why}; going on with the one before")
-            else:
-                self._log("ca", "")
-                self._ca = client_ca
+        try:
+            make(self._pair, client_ca, MODERN)
+        except (OSError, ValueError) as error:
+            why = mounted.tls_reason(error)
+            self._log("ca", f"the client CA cannot be used: {why}; going on with the one before")
+        else:
+            self._log("ca", "")
+            self._ca = client_ca
         problem = ""
         try:
             self.current = make(self._pair, self._ca, profile)

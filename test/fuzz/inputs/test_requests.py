@@ -140,7 +140,7 @@ class Served:
         cluster = ground.Cluster()
         cluster.know(TOKEN, "alice", authn.PATH)
         # Who sends half a request is waited for; here that is not what is looked at.
-        soon = dataclasses.replace(servers.DEFAULT, silent=0.2, keep_alive=0.2, closing=0.2)
+        soon = dataclasses.replace(servers.Limits(), silent=0.2, keep_alive=0.2, closing=0.2)
         loopback = servers.Address("127.0.0.1", 0)
         pair = ground.serving_pair(self._folder)
         async with (

@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from topology_controller import act, reconcile
+from topology_controller.definitions import settings
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors, queue
 from topology_controller.observe import catalog, facts, members, watches
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
-    from topology_controller.definitions import load, settings
+    from topology_controller.definitions import load
     from topology_controller.kube import resource
 
 Raw = dict[str, Any]
@@ -379,17 +380,17 @@ async def running(
     events_told: Any = told or Told()
     topologies: list[str] = []
     work = queue.WorkQueue(measured)
-    if configuration is not None:
-        configuration.changed = work.add
+    configuration = configuration or settings.Current(None, transitions)
+    configuration.changed = work.add
     async with watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll) as watched:
         watched.installed = facts.Installed()
         await watched.first_answers()
         hands, shown = act.Act(client, lease.time_left), view.Latest()
         deps = reconcile.Dependencies(
-            client, watched, work, hands, events_told, measured, shown, "1.2.3", "ns",
-            etcd=way, configuration=configuration, on_topology=topologies.append, now=cluster.now,
+            client, watched, work, hands, events_told, measured, shown, "1.2.3", "ns", configuration,
+            etcd=way, on_topology=topologies.append, now=cluster.now,
         )  # fmt: skip
-        loop = reconcile.Reconciler(deps, transitions)
+        loop = reconcile.Reconciler(deps)
         work.add()
         task = asyncio.create_task(loop.run())
         try:

@@ -391,32 +391,6 @@ async def test_no_page_is_asked_for_once_there_are_enough(paged, enough, read):
     assert names(listing) == list(read)
 
 
-@pytest.mark.parametrize("drops", [1, 2])
-async def test_a_snapshot_that_is_dropped_in_the_middle_is_begun_again_once(faulty, connect, drops):
-    begun = 0
-
-    async def behave(asked, reply):
-        nonlocal begun
-        if "continue" not in asked.query:
-            begun += 1
-            await reply.whole(200, page("ab", "old") if begun <= drops else page("xy", "new", "60"))
-        elif asked.query["continue"] == "old":
-            await reply.whole(410, status(410, "Expired"))
-        else:
-            await reply.whole(200, page("z", "", "60"))
-
-    faulty.behave = behave
-    client = await connect()
-    if drops > 1:
-        with pytest.raises(errors.Gone):
-            await client.list(ALL, dict)
-    else:
-        listing = await client.list(ALL, dict)
-        assert names(listing) == list("xyz")
-        assert listing.resource_version == "60"
-    assert begun == 2
-
-
 class Item(dict[str, Any]):
     """A dict that can be asked whether it is still alive."""
 

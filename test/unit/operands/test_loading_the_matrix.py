@@ -121,7 +121,7 @@ def test_startup_readers_are_needed_and_each_is_named_once(folder):
     place.write_text(text + entry, encoding="utf-8")
     assert "openshift-authentication-operator stands here twice" in problems(folder)[0]
     place.unlink()
-    assert "startup-readers.yaml: cannot be read" in problems(folder)[0]
+    assert "startup-readers.yaml: does not exist" in problems(folder)[0]
 
 
 @pytest.mark.parametrize(
@@ -151,17 +151,18 @@ def test_what_is_wrong_with_an_entry_is_told_with_its_file(folder, name, old, ne
 DEFINITION = (ROOT / "transitions" / "sno-to-ha-compact.yaml").read_text(encoding="utf-8")
 
 
-def asking(tmp_path, checks: str, matrix: matrices.Matrix | None = None):
+def asking(tmp_path, monkeypatch, checks: str, matrix: matrices.Matrix):
     document = yaml.safe_load(DEFINITION)
     document["convergence"]["checks"] = [{"check": check} for check in checks.split()]
     document["platforms"] = ["None"]
     (tmp_path / "sno-to-ha-compact.yaml").write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    return transitions.load(tmp_path, matrix=matrix)
+    monkeypatch.setattr(matrices, "shipped", lambda: matrix)
+    transitions.load(tmp_path)
 
 
-def test_a_definition_that_asks_what_the_matrix_does_not_know_is_refused(tmp_path):
+def test_a_definition_that_asks_what_the_matrix_does_not_know_is_refused(tmp_path, monkeypatch):
     with pytest.raises(read.DefinitionError) as caught:
-        asking(tmp_path, "MachineConfigPoolsRolledOut", matrices.Matrix())
+        asking(tmp_path, monkeypatch, "MachineConfigPoolsRolledOut", matrices.Matrix())
     (problem,) = caught.value.problems
     assert "check MachineConfigPoolsRolledOut has no operand file" in problem.text
     lines = (tmp_path / "sno-to-ha-compact.yaml").read_text(encoding="utf-8").splitlines()
@@ -169,11 +170,11 @@ def test_a_definition_that_asks_what_the_matrix_does_not_know_is_refused(tmp_pat
     assert "MachineConfigPoolsRolledOut" in lines[problem.line - 1]
 
 
-def test_a_definition_whose_topology_has_no_word_or_figure_is_refused(tmp_path, folder):
+def test_a_definition_whose_topology_has_no_word_or_figure_is_refused(tmp_path, monkeypatch, folder):
     pools = folder / "operands" / "MachineConfigPoolsRolledOut.yaml"
     pools.write_text(pools.read_text(encoding="utf-8").replace("SingleReplica: single, ", ""), encoding="utf-8")
     with pytest.raises(read.DefinitionError, match="no variant of the machine config pools for SingleReplica"):
-        asking(tmp_path, "MachineConfigPoolsRolledOut", matrices.load(folder))
+        asking(tmp_path, monkeypatch, "MachineConfigPoolsRolledOut", matrices.load(folder))
 
 
 def test_figures_that_a_transition_needs_and_the_file_lacks(folder):

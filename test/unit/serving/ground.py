@@ -24,7 +24,8 @@ PROMETHEUS = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
 SERVICES = certificates.Authority("services")
 CLIENTS = certificates.Authority("clients")
 STRANGERS = certificates.Authority("clients")
-QUICK = dataclasses.replace(servers.DEFAULT, silent=0.6, keep_alive=0.6, request=1.0, stream=1.5)
+USUAL = servers.Limits()
+QUICK = dataclasses.replace(USUAL, silent=0.6, keep_alive=0.6, request=1.0, stream=1.5)
 
 
 @dataclass
@@ -159,7 +160,7 @@ async def served(
     folder: pathlib.Path,
     routes: Iterable[web.RouteDef] = ROUTES,
     *,
-    limits: servers.Limits = servers.DEFAULT,
+    limits: servers.Limits = USUAL,
     period: float = 0.1,
 ) -> AsyncIterator[servers.Server]:
     """Serve over TLS, and wait until the cluster's settings were read."""

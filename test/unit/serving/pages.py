@@ -12,6 +12,7 @@ from topology_controller.serve import routes, server
 
 from . import ground
 
+USUAL = server.Limits()
 QUICK = routes.Timing(interval=0.05, comment=0.3, standby=0.1, write=0.5)
 LONG = 10.0
 
@@ -48,7 +49,7 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def opened(timing: routes.Timing = QUICK, limits: server.Limits = server.DEFAULT) -> AsyncIterator[House]:
+async def opened(timing: routes.Timing = QUICK, limits: server.Limits = USUAL) -> AsyncIterator[House]:
     """Serve it as the operator does on loopback."""
     house = House(timing)
     where = server.Address.parse("127.0.0.1:0")

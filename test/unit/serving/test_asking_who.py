@@ -82,18 +82,6 @@ async def test_an_answer_that_is_not_plainly_yes_is_no(cluster, asked, monkeypat
     assert not await asked.allowed(authn.Identity("alice"), "/metrics")
 
 
-async def test_a_connection_that_was_lost_is_asked_by_once_more(cluster, asked, monkeypatch):
-    create, failures = cluster.create, [errors.Unreachable]
-
-    async def unsteady(resource, body, *, timeout):  # noqa: ASYNC109 - the client's own signature
-        if failures:
-            raise failures.pop()("create", resource, None, None, 0, "Unreachable", "")
-        return await create(resource, body, timeout=timeout)
-
-    monkeypatch.setattr(cluster, "create", unsteady)
-    assert (await asked.identity("alices")).name == "alice"
-
-
 async def authorized(asked: authn.Reviews, token: str) -> bool:
     user = await asked.identity(token)
     return user is not None and await asked.allowed(user, "/metrics")

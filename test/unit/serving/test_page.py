@@ -17,7 +17,7 @@ from test import polling
 from test.unit.core import worlds
 from test.unit.serving import pages
 
-from topology_controller.serve import routes, server
+from topology_controller.serve import routes
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ async def test_a_reader_who_does_not_read_is_let_go(session):
 
 
 async def test_a_stream_whose_time_is_over_ends_in_good_order(session):
-    async with pages.opened(limits=dataclasses.replace(server.DEFAULT, stream=0.5)) as house:
+    async with pages.opened(limits=dataclasses.replace(pages.USUAL, stream=0.5)) as house:
         house.pin(worlds.healthy())
         answer = await session.get(f"{house.url}/events")
         await told(answer)

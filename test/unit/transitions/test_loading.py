@@ -134,4 +134,4 @@ def test_a_folder_that_is_missing_or_empty_is_refused(tmp_path):
     (tmp_path / "README.md").write_text("not a definition", encoding="utf-8")
     assert "at least one definition" in problems(tmp_path)[0]
     (tmp_path / "a.yaml").mkdir()
-    assert "cannot be read" in problems(tmp_path)[0]
+    assert "is no regular file" in problems(tmp_path)[0]
