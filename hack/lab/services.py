@@ -4,7 +4,7 @@ None of them leads anywhere in the lab. The operator has a proxy, as on a cluste
 for Services that serve API groups (k8s.io/client-go transport/cache.go, 1.36). Behind it is an API server of the
 simulator: it serves oauth.openshift.io and user.openshift.io, as openshift-oauth-apiserver, and answers /healthz, as
 oauth-openshift (cluster-authentication-operator pkg/operator/starter.go apiServices, pkg/controllers/oauthendpoints,
-release-4.22). It refuses nobody, and answers for a pod that is gone, too.
+release-4.22). It refuses no client, and answers for a pod that is gone, too.
 """
 
 from __future__ import annotations
