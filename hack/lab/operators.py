@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from topology_simulator.apiserver import patch
 from topology_simulator.envtest import openshift
 from topology_simulator.etcd import keeping
 
-from . import played
+from . import played, services
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -45,6 +46,7 @@ for _pin in PINS.values():
         _pin.update(branch=f"release-{_RELEASE}", commit=_commit)
 CONTROLLERS = (
     "deployment", "replicaset", "statefulset", "daemonset", "disruption", "garbage-collector", "serviceaccount-token",
+    "endpoints", "endpointslice",
 )  # fmt: skip
 """Of kube-controller-manager."""
 _BESIDE = {name for pin in PINS.values() for name in pin.get("beside", ())}
@@ -54,6 +56,7 @@ _FEATURES = "vendor/github.com/openshift/api/features/features.go"
 _DEFAULT = re.compile(r"\bconfigv1\.Default\b|\binDefault\(\)")
 _PLACEHOLDER = re.compile(r"placeholder\.url\.oc\.will\.replace\.this\.org/placeholdernamespace:([a-z0-9-]+)")
 _IMAGE = "quay.io/lab/{}@sha256:" + "a" * 64
+_AUTHENTICATOR = "system:serviceaccount:openshift-oauth-apiserver:openshift-authenticator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +99,8 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
     }
     if "mco" in names:
         parts[machine_config.MachineConfig] = played.Daemons
-    every = (
-        ("cvo", version.Version),
-        ("ingress", workloads.Ingress),
-        ("console", console.Console),
-        ("config", native.NativeController),
-    )
-    for name, part in every:
+    alone = {"cvo": version.Version, "ingress": workloads.Ingress, "console": console.Console}
+    for name, part in {**alone, "config": native.NativeController}.items():
         if name in names:
             parts[part] = played.other(part, step=played.nothing, watched=())
     installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
@@ -117,11 +115,16 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
 def definitions(names: Collection[str]) -> list[dict[str, Any]]:
     """Return what is served: OpenShift's own definitions, more than a cluster in a box has, and those of no module."""
     groups = {group for name in ("every", *names) for group in PINS[name].get("groups", ())}
-    loose = {kinds.any_kind(obj) for name in names for obj in PINS[name].get("loose", ())}
+    loose = listed(names, "loose") - listed(names, "aggregated")
     unchecked = [install.of_anything(kind, status={}) for kind in loose]
     for each in unchecked:
         each["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, in a lab"}
     return [*openshift.definitions(), *openshift.others(groups), *unchecked]
+
+
+def listed(names: Collection[str], what: str) -> set[kinds.Kind]:
+    """Return the kinds that operators.toml lists as `loose` or `aggregated`."""
+    return {kinds.any_kind(obj) for name in names for obj in PINS[name].get(what, ())}
 
 
 class Setting:
@@ -131,10 +134,15 @@ class Setting:
         self, names: Collection[str], programs: Collection[Program], kind: shape.Shape, served: server.RealServer
     ) -> None:
         self._names, self._programs, self._shape = names, programs, kind
-        authority = base64.b64decode(served.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"])
+        bundle: str = served.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]
         self._well = f"127.0.0.1:{keeping.free_ports(1)[0]}"
-        self._words = {"{authority}": json.dumps(authority.decode())[1:-1], "{well}": self._well}
-        self.needed = {_key(obj): obj for name in (*names, "every") for obj in self._needs(name)}
+        with warnings.catch_warnings(action="ignore"):  # of its length
+            client = served.client_authority.client(_AUTHENTICATOR)
+        texts = {"authority": base64.b64decode(bundle), "client": client.certificate, "client-key": client.key}
+        texts |= {name: (served.folder / "certs" / name).read_bytes() for name in ("apiserver.crt", "apiserver.key")}
+        self._words = {f"{{{name}}}": json.dumps(text.decode())[1:-1] for name, text in texts.items()}
+        self._words |= {"{well}": self._well, "{bundle}": bundle}
+        self.needed = {_key(obj): obj for name in ("every", *names) for obj in self._needs(name)}
         """What else they need; `objects` takes out what is merged into another."""
         if "etcd" in names:
             # Members listen at the addresses of their nodes; another run has others.
@@ -218,7 +226,7 @@ class Setting:
         (port,) = keeping.free_ports(1)
         words = {
             "folder": folder, "files": program.built, "version": self._shape.version, "image": image, "port": port,
-            "certs": served.folder / "certs", "well": self._well,
+            "certs": served.folder / "certs", "well": self._well, "proxy": services.PORT,
         }  # fmt: skip
         settings = [f"{name}={value.format(**words)}" for name, value in program.pin["environment"].items()]
         started = [*program.pin.get("inside", ()), f"{program.built / program.name}", *program.pin["start"]]
@@ -233,12 +241,11 @@ class Setting:
         (released / "0000_10_infrastructures.crd.yaml").write_text(yaml.safe_dump(plain), encoding="utf-8")
         for file in sorted((ROOT / "bindata" / "manifests").glob("*.yaml")):
             (released / file.name).write_text(self._released(file.read_text(encoding="utf-8")), encoding="utf-8")
-        release = self._shape.version
-        references: dict[str, Any] = {"kind": "ImageStream", "apiVersion": "image.openshift.io/v1"}
-        references |= {"metadata": {"name": release}, "spec": {"tags": []}}
-        (released / "image-references").write_text(json.dumps(references), encoding="utf-8")
-        metadata = {"kind": "cincinnati-metadata-v0", "version": release, "previous": []}
-        (released / "release-metadata").write_text(json.dumps(metadata), encoding="utf-8")
+        stream = {"metadata": {"name": self._shape.version}, "spec": {"tags": []}}
+        references = {"kind": "ImageStream", "apiVersion": "image.openshift.io/v1", **stream}
+        metadata = {"kind": "cincinnati-metadata-v0", "version": self._shape.version, "previous": []}
+        for name, content in (("image-references", references), ("release-metadata", metadata)):
+            (released / name).write_text(json.dumps(content), encoding="utf-8")
 
 
 def _key(obj: dict[str, Any]) -> tuple[str, str, str]:

@@ -171,8 +171,8 @@ async def _say_running(kubelet: actor.Actor, pod: dict[str, Any], node: dict[str
     state = str(ready)
     types = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
     wanted = [conditions.Condition(name, "True" if name in types[:2] else state, "") for name in types]
-    # Every pod has its node's address: nothing is sent to any.
-    ips = [{"ip": address} for address in machine_api.internal_addresses(node)[:1]]
+    # Nothing is sent to any: it is its node's address but for the first number, as loopback is not legal in Endpoints.
+    ips = [{"ip": f"10.{address.partition('.')[2]}"} for address in machine_api.internal_addresses(node)[:1]]
     running = {"running": {"startedAt": pod["metadata"]["creationTimestamp"]}}
     containers = [
         {"name": "etcd", "ready": ready, "restartCount": 0, "image": "", "imageID": "", "state": running}

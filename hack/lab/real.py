@@ -40,9 +40,9 @@ from topology_simulator import (
 from topology_simulator import story as stories
 from topology_simulator.actors import hub, version
 from topology_simulator.envtest import audit, server
-from topology_simulator.etcd import keeping
+from topology_simulator.etcd import certificates, keeping
 
-from . import operators, played, recorded, updates, verdict
+from . import operators, played, recorded, services, updates, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -96,7 +96,8 @@ class Stage:
         """Play the story; what went wrong is in `complaint`."""
         users = {each.name: server.User(each.name, (server.MASTERS,)) for each in self.programs}
         async with contextlib.AsyncExitStack() as stack:
-            real_server = server.RealServer(users)
+            behind = [install.of_anything(kind) for kind in operators.listed(self._names, "aggregated")]
+            real_server = (services.Server if behind else server.RealServer)(users)
             real_server.policy = operators.HERE / "audit-policy.yaml" if _RECORD else real_server.policy
             served = await stack.enter_async_context(real_server)
             access = kubeconfig.access(served.kubeconfig())
@@ -109,9 +110,15 @@ class Stage:
             if "config" in self._names:
                 await install.serve_native_field(api)
             for obj in setting.needed.values():
-                await api.create(kinds.any_kind(obj), obj)
+                stored = await api.create(kinds.any_kind(obj), obj)
+                if obj["kind"] == "Route":
+                    await install.put_status(api, kinds.any_kind(obj), {**stored, "status": obj.get("status", {})})
             await own_objects.apply(api, self.story.shape().without)
             await served.start_controllers(*(f"{name}-controller" for name in operators.CONTROLLERS))
+            if behind:
+                proxy = services.Behind(crds=behind, tls=certificates.Served(b"", served.serving()))
+                stack.push_async_callback(proxy.stop)
+                await proxy.start(services.PORT)
             actors = await stack.enter_async_context(
                 hub.Actors(access, PACE, release=self.story.release, instead=operators.instead(self._names))
             )
@@ -243,9 +250,7 @@ def main() -> int:
     text = json.dumps({"about": about, "faults": faults, **figures}, indent=2)
     folder.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
     print(page.partition("\n```\n")[0])
-    if "request" not in stage.seen.moments:
-        return 2
-    return 1 if faults else 0
+    return 2 if "request" not in stage.seen.moments else int(bool(faults))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ _CHANGES = re.compile(
     r"(?:patch|annotate|label|delete|scale|apply|replace|set|adm policy)\b"
 )
 _SECONDS = 60.0
-_AT_ONCE = 2
 
 
 class Ended(NamedTuple):
@@ -83,7 +82,7 @@ class Shell:
 
 async def attempt(trials: list[Trial], state: str, shell: Shell) -> None:
     """Run in this state what can be run and has not succeeded in an earlier one, two at a time, in any order."""
-    room = asyncio.Semaphore(_AT_ONCE)
+    room = asyncio.Semaphore(2)
 
     async def one(trial: Trial) -> None:
         async with room:

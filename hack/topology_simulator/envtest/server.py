@@ -69,6 +69,8 @@ class RealServer(keeping.Keeping):
     """
 
     policy = audit.POLICY
+    hosts: tuple[str, ...] = certificates.LOOPBACK
+    """What its certificate is good for."""
 
     def __init__(
         self, users: Mapping[str, User] | None = None, *, beside: RealServer | None = None, prefix: str = "/registry"
@@ -236,7 +238,7 @@ class RealServer(keeping.Keeping):
         text = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        served = self._authority.server_only("kube-apiserver")
+        served = self._authority.server_only("kube-apiserver", self.hosts)
         (self.folder / "certs").mkdir()
         rows = []
         for number, (token, user) in enumerate(self._users.items()):

@@ -52,9 +52,9 @@ class Authority:
             name, hosts, (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH), expired=expired
         )
 
-    def server_only(self, name: str) -> Pair:
+    def server_only(self, name: str, hosts: tuple[str, ...] = LOOPBACK) -> Pair:
         """Return a certificate that may serve and not dial: what is taken for a client's by mistake."""
-        return self._issue(name, LOOPBACK, (ExtendedKeyUsageOID.SERVER_AUTH,), expired=False)
+        return self._issue(name, hosts, (ExtendedKeyUsageOID.SERVER_AUTH,), expired=False)
 
     def client(self, name: str = "topology-operator", *, expired: bool = False) -> Pair:
         """Return a client's certificate."""
@@ -66,7 +66,8 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         now = dt.datetime.now(dt.UTC)
         ends = now - _SLACK if expired else now + _LIFE
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        # OpenShift has names of more than 64 characters, which is all that the standard allows.
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name, _validate=False)])
         builder = self._builder(subject, key.public_key(), ends - _LIFE, ends, signs=False)
         builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
         names: list[x509.GeneralName] = []
