@@ -14,7 +14,6 @@ import functools
 import importlib
 import importlib.util
 import ipaddress
-import logging
 import os
 import pathlib
 import re
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from kubernetes_asyncio.client.configuration import Configuration
 
-_LOG = logging.getLogger(__name__)
 _ROOT = "kubernetes_asyncio"
 _EMPTY = (_ROOT, f"{_ROOT}.client", f"{_ROOT}.client.api", f"{_ROOT}.client.models")
 _SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -62,20 +60,10 @@ class ConfigError(Exception):
 def library() -> Any:
     """Return kubernetes_asyncio without the 755 models that its `__init__` modules load, which are 30 MiB.
 
-    Empty packages that know where their files are stand in their place; else the ordinary import is used.
+    Empty packages that know where their files are stand in their place.
     """
     if _ROOT not in sys.modules:
-        try:
-            _register()
-            return _collect()
-        except Exception as error:  # noqa: BLE001 - whatever is different in that package, the ordinary import may still work
-            _LOG.warning("kubernetes_asyncio is loaded whole, which takes 30 MiB more: %(error)s", {"error": error})
-            for name in [name for name in sys.modules if name.partition(".")[0] == _ROOT]:
-                del sys.modules[name]
-    return _collect()
-
-
-def _collect() -> Any:
+        _register()
     for name in ("client.configuration", "config.kube_config"):
         importlib.import_module(f"{_ROOT}.{name}")
     return sys.modules[_ROOT]
@@ -217,15 +205,11 @@ def _problem(file: pathlib.Path) -> str:
         content = yaml.safe_load(text)
     except OSError as error:
         return error.strerror or type(error).__name__
-    except UnicodeDecodeError:
-        return "not a text file"
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         return f"{f'line {mark.line + 1}: ' if mark else ''}not YAML: {getattr(error, 'problem', None) or error}"
-    except RecursionError:
-        return "not a kubeconfig: nested too deeply"
-    except Exception as error:  # noqa: BLE001 - YAML's own types raise anything: a month 13, a truth value that is none
-        return f"not YAML: a value is not what its tag says ({type(error).__name__})"
+    except Exception as error:  # noqa: BLE001 - YAML's own types raise anything: a month 13, too many levels
+        return f"not YAML that can be read ({type(error).__name__})"
     if not isinstance(content, dict):
         return "not a kubeconfig: it holds no mapping" if content else "it is empty"
     for part in _PARTS:
