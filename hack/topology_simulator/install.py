@@ -32,8 +32,7 @@ _STATUS_WITHIN = (kinds.NODES, kinds.DEFINITIONS)
 MACHINE_API = (kinds.MACHINES, kinds.BARE_METAL_HOSTS)
 OF_CAPABILITIES = {"Console": (kinds.CONSOLES,), "ImageRegistry": (kinds.REGISTRIES,), "MachineAPI": MACHINE_API}
 """Kinds that are not served where a capability is disabled, as seen on a radio site by the telco reference."""
-Place = tuple[kinds.Kind, str, str]
-"""Kind, namespace and name of an object."""
+Place = tuple[kinds.Kind, str, str]  # kind, namespace and name of an object
 _TOPOLOGIES = {kinds.INFRASTRUCTURES: ("status",), kinds.CONTROLLER_CONFIGS: ("spec", "infra", "status")}
 """Where a kind has the topologies."""
 _STATIC_PODS = tuple(pods.kind for pods in operands.STATIC_PODS)

@@ -69,8 +69,7 @@ class RealServer(keeping.Keeping):
     """
 
     policy = audit.POLICY
-    hosts: tuple[str, ...] = certificates.LOOPBACK
-    """What its certificate is good for."""
+    hosts: tuple[str, ...] = certificates.LOOPBACK  # what its certificate is good for
 
     def __init__(
         self, users: Mapping[str, User] | None = None, *, beside: RealServer | None = None, prefix: str = "/registry"
