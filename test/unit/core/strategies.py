@@ -66,9 +66,7 @@ def node(index: int) -> st.SearchStrategy[facts.Fact[facts.Node]]:
 
 OTHERS = st.lists(
     UNREAD
-    | st.builds(
-        facts.OtherNode, st.sampled_from(("cafe", "w-1", "w-2")), st.sampled_from((True, False, None)), st.booleans()
-    ),
+    | st.builds(facts.OtherNode, st.sampled_from(("cafe", "w-1", "w-2")), st.none() | st.booleans(), st.booleans()),
     max_size=3,
 ).map(tuple)
 MEMBER = st.tuples(
