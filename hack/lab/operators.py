@@ -99,8 +99,9 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
     }
     if "mco" in names:
         parts[machine_config.MachineConfig] = played.Daemons
-    alone = {"cvo": version.Version, "ingress": workloads.Ingress, "console": console.Console}
-    for name, part in {**alone, "config": native.NativeController}.items():
+    alone: dict[str, type[actor.Actor]] = {"cvo": version.Version, "ingress": workloads.Ingress}
+    alone |= {"console": console.Console, "config": native.NativeController}
+    for name, part in alone.items():
         if name in names:
             parts[part] = played.other(part, step=played.nothing, watched=())
     installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)

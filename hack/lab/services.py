@@ -1,9 +1,9 @@
 """What answers behind Services, pods and the route of a real authentication operator: one server, at any address.
 
-The operator has a proxy, as on a cluster that needs one, kube-apiserver, too, for Services that serve API groups
-(k8s.io/client-go transport/cache.go, 1.36). Behind it an API server of the simulator serves oauth.openshift.io and
-user.openshift.io, as openshift-oauth-apiserver, and answers /healthz, as oauth-openshift, also for a pod that is gone
-(cluster-authentication-operator pkg/operator/starter.go apiServices, pkg/controllers/oauthendpoints, release-4.22).
+None of them leads anywhere in the lab. The operator has a proxy, and so has kube-apiserver, for Services that serve API
+groups (k8s.io/client-go transport/cache.go, 1.36). Behind it is an API server of the simulator: it serves
+oauth.openshift.io and user.openshift.io, as openshift-oauth-apiserver, and answers /healthz, as oauth-openshift, also
+for a pod that is gone (cluster-authentication-operator pkg/operator/starter.go, pkg/controllers/oauthendpoints, 4.22).
 """
 
 from __future__ import annotations
