@@ -257,9 +257,6 @@ class _Loader(yaml.SafeLoader):
     def fetch_tag(self) -> NoReturn:
         _refuse(self.get_mark(), "tags are not used here")
 
-    def fetch_directive(self) -> NoReturn:
-        _refuse(self.get_mark(), "directives are not used here")
-
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose what begins here: a key (no index), the value of a key (its node is the index), an item, or all."""
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # PyYAML's stubs leave it without a type

@@ -97,12 +97,13 @@ def _fact(probes: tuple[survey.Probe, ...], hosts: frozenset[str]) -> facts.Fact
 
 
 def _voice(probe: survey.Probe) -> facts.EtcdVoice | client.EtcdError:
-    status, listed, confirmed, healthy = probe.status, probe.listed, probe.confirmed, probe.healthy
+    status, listed, confirmed = probe.status, probe.listed, probe.confirmed
     if isinstance(status, client.EtcdError):
         return status
     if listed is not None and listed.member != status.member:
-        why = "several members answer there: name an endpoint of each member's own"
-        return client.EtcdError(probe.endpoint, why)
+        return client.EtcdError(probe.endpoint, "several members answer there: name an endpoint of each member's own")
+    asked = probe.healthy
+    healthy = facts.Unobserved(f"{probe.endpoint}/health", asked.why) if isinstance(asked, client.EtcdError) else asked
     members = [facts.EtcdMember(item.id, item.name, item.learner) for item in (listed.members if listed else ())]
     return facts.EtcdVoice(
         endpoint=probe.endpoint,
@@ -113,9 +114,7 @@ def _voice(probe: survey.Probe) -> facts.EtcdVoice | client.EtcdError:
         leader=status.leader or None,
         term=status.term,
         learner=status.learner,
-        healthy=facts.Unobserved(f"{probe.endpoint}/health", healthy.why)
-        if isinstance(healthy, client.EtcdError)
-        else healthy,
+        healthy=healthy,
         errors=status.errors,
         unconfirmed=confirmed.why if isinstance(confirmed, client.EtcdError) else "",
     )

@@ -57,9 +57,7 @@ class Spoke(engines.Site):
         await pack.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted(_NAMESPACES)])
         await pack.create(self.api, [*pack.RIGHTS["cluster"], *self._pack.rights()])
         served = box.Served(
-            administrator=self.server.kubeconfig(),
-            definitions=openshift.definitions(),
-            account=self.server.kubeconfig,
+            administrator=self.server.kubeconfig(), definitions=openshift.definitions(), account=self.server.kubeconfig
         )
         story = scenario.load("happy-path").model_copy(
             update={"cluster": shape.Shape(masters=self._masters), "deadline_minutes": self._deadline_minutes}

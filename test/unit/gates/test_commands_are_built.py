@@ -6,11 +6,15 @@ command counts as its text. The templates of `shell.command` are literals, so no
 """
 
 import ast
+import json
 import pathlib
 import re
+import string
 from collections.abc import Iterator
 
 import pytest
+
+from topology_api import vocabulary
 
 ROOT = pathlib.Path(__file__).parents[3]
 SOURCES = ("controller", "api", "hack/topology_simulator")
@@ -145,3 +149,21 @@ def test_no_command_takes_a_value_but_by_the_function_that_quotes() -> None:
 )
 def test_a_command_that_is_put_together_is_seen(source: str) -> None:
     assert list(refused(source, {"_OC": "oc -n openshift-machine-api"})) != []
+
+
+def test_a_text_that_is_data_gets_the_values_that_it_has_places_for_and_constants_in_its_command():
+    texts = json.loads((ROOT / "bindata" / "texts.json").read_text())
+    nodes = [node for file in _files() for node in ast.walk(ast.parse(file.read_text()))]
+    said = {node.value for node in nodes if isinstance(node, ast.Constant)} | {*vocabulary.AdvisoryName}
+    assert texts.keys() - said == set(), "nobody asks for these"
+    calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("worded")]
+    for call in calls:
+        asked = [one.value for one in ast.walk(call.args[0]) if isinstance(one, ast.Constant)]
+        names = [name for name in asked if isinstance(name, str)]
+        values = {str(one.arg): one.value for one in call.keywords}
+        for name in names if "None" not in values else ():
+            parts = [(text, place) for text, place, *_ in string.Formatter().parse(texts[name])]
+            assert {place for _, place in parts if place} == values.keys(), name
+            begun = [at for at, (text, place) in enumerate(parts) if _BEGIN.search(text) or place == "look"]
+            for _, place in parts[begun[0] :] if begun else ():
+                assert place is None or _constant(values[place]), (name, place)
