@@ -208,7 +208,10 @@ async def run(options: Options, transitions: load.Transitions) -> None:
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
     """Open the way to etcd's members, where certificates are given and a definition asks the members."""
-    if options.etcd_cert_dir is None or not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
+    if options.etcd_cert_dir is None:
+        return None
+    if not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
+        _LOG.warning("no transition definition asks what etcd's members say: --etcd-cert-dir is not used")
         return None
     from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 

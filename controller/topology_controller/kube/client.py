@@ -169,7 +169,8 @@ class Client(transport.Transport):
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.request_timeout if timeout is None else timeout)
         backoff = queue.Backoff(first=0.5, cap=5.0)
-        passing = (errors.Throttled, errors.Unclear) if request.verb in errors.READS else (errors.Throttled,)
+        changes = request.verb not in errors.READS and not request.resource.plural.endswith("reviews")
+        passing = (errors.Throttled,) if changes else (errors.Throttled, errors.Unclear)
 
         async def attempt() -> Raw:
             left = min(self.request_timeout, deadline - loop.time())

@@ -146,7 +146,7 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
         "desired": desired,
         "cancel": records.request(None) if desired is not None and phase.asks else None,
         "phase": phase.value,
-        "since": _time(record.phase_transition_time),
+        "since": None if (since := record.phase_transition_time) is None else stamp(since),
         "stuck": degraded is not None and degraded["reason"] == Reason.TRANSITION_STUCK,
         "paused": own is not None and own.paused,
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
@@ -222,7 +222,7 @@ def _transition(
         record,
         state.Transition,
         summary=definition.summary if definition is not None else "",
-        deadline=_time(deadline),
+        deadline=None if deadline is None else stamp(deadline),
         deadlineMinutes=of_definition,
         settleSeconds=settle if about.settle_seconds is None else about.settle_seconds,
         # Of one that is Completed, the last transition is itself.
@@ -270,7 +270,3 @@ def available(transition: AvailableTransition, about: About) -> state.Available:
     summary, command = definition.summary if definition else "", records.request(transition.target.control_plane)
     shown: state.Available = _shown(transition, state.Available, summary=summary, command=command)
     return shown
-
-
-def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else stamp(moment)

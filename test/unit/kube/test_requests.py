@@ -18,6 +18,7 @@ from topology_controller.kube import client as clients
 from topology_controller.kube import config, errors, queue, resource, transport
 
 CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
+REVIEW = resource.Resource("example.org", "v1", "widgetreviews", "Widget")
 ALL = resource.Selection(CLUSTER)
 PAIRS = resource.Selection(CLUSTER, page=2)
 
@@ -248,7 +249,10 @@ async def test_a_connection_that_is_cut_leaves_a_write_unknown(faulty, connect, 
         assert len(faulty.asked) == 1
 
 
-async def test_a_kept_connection_that_was_closed_costs_a_read_nothing(faulty, connect, make_widget, monkeypatch):
+@pytest.mark.parametrize("review", [False, True])
+async def test_a_kept_connection_that_was_closed_costs_a_read_nothing(
+    faulty, connect, make_widget, monkeypatch, review
+):
     monkeypatch.setattr(queue.Backoff, "next", lambda *_: pytest.fail("a pause"))
     sleep, pauses = asyncio.sleep, []
 
@@ -266,8 +270,8 @@ async def test_a_kept_connection_that_was_closed_costs_a_read_nothing(faulty, co
 
     faulty.behave = behave
     client = await connect()
-    await client.get(CLUSTER, "a")
-    await client.get(CLUSTER, "a")
+    for _ in range(2):
+        await (client.create(REVIEW, {}) if review else client.get(CLUSTER, "a"))
     assert len(faulty.asked) == 3
     assert not any(pauses), pauses
 
