@@ -23,7 +23,6 @@ from topology_api.vocabulary import AdvisoryName, CheckName, Phase
 from .checks import advisories, load_balancer
 from .decide import admission, applicability, records
 from .definitions import load
-from .definitions import operands as matrices
 from .kube import client as clients
 from .observe import catalog, facts, live
 
@@ -91,7 +90,7 @@ class Discoverer:
         left = _left(infrastructure, again=self._place == _place(known))
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
         if left is not None:
-            remaining = _remaining(self._transitions.matrix)
+            remaining = catalog.remaining(self._transitions.matrix)
             sources = (*sources, *_advised(self._transitions), *remaining, catalog.Sources.leader_leases)
         evidence = await live.gather(self._client, known, sources, self._etcd)
         available = admission.available(evidence.facts, self._transitions, self._now())
@@ -150,7 +149,7 @@ class Discoverer:
             await self._look_for_leases(record)
             return known
         if _is_due(self._settings_due):
-            sources = _remaining(self._transitions.matrix)
+            sources = catalog.remaining(self._transitions.matrix)
             evidence = await live.gather(self._client, known, sources, again=False)
             read = {source.key: source.of(evidence.facts) for source in sources}
             unanswered = [source.key for source in sources if _unanswered(source, read[source.key])]
@@ -284,7 +283,3 @@ def _advised(transitions: load.Transitions) -> tuple[catalog.Source, ...]:
     manager = None if registry is None or registry.managed_by is None else registry.managed_by.key
     operands = [source for source in catalog.operands(transitions) if source.key == manager]
     return (catalog.Sources.ingress_controller, catalog.Sources.dnsmasq, *operands)
-
-
-def _remaining(matrix: matrices.Matrix) -> tuple[catalog.Source, ...]:
-    return (*catalog.single_node_settings(matrix), *catalog.optional_operators(matrix))

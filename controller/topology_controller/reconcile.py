@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyTransition
-from topology_api.vocabulary import Phase
+from topology_api.vocabulary import Phase, Topology
 
 from . import act, discover
 from .decide import cadence, leader, phases, records
@@ -138,7 +138,7 @@ class Reconciler:
             known = await self._discoverer.with_settings(await self._discoverer.with_native(known))
             decision = self._decide(known, missed=missed)
             missed = False
-            await self._switch_watches(decision)
+            await self._switch_watches(known, decision)
             try:
                 await self._perform(known, decision)
             except errors.Conflict as error:
@@ -237,16 +237,18 @@ class Reconciler:
                     raise
         self._state = dataclasses.replace(self._state, unsure=False, misled=False)
 
-    async def _switch_watches(self, decision: Decision) -> None:
+    async def _switch_watches(self, known: facts.Facts, decision: Decision) -> None:
         """Open what the decision needs. What is needed no more stays open for a while: the next request may follow."""
-        watches = self._deps.watches
+        watches, here = self._deps.watches, known.infrastructure
+        single = isinstance(here, facts.Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
+        # Machines join a single node before anything is requested: how long it has two voters is counted.
+        await watches.ask_for_voters(wanted=single and decision.disabled is None)
         if decision.watch:
             self._wanted_at = asyncio.get_running_loop().time()
             watches.open()
             # After the change no check asks what etcd's members say.
             await watches.ask_etcd(wanted=decision.phase is not Phase.CONVERGING)
         elif watches.is_open and self._lingers() <= 0:
-            await watches.ask_etcd(wanted=False)
             await watches.close()
             # What only they knew is no longer known, nor shown.
             self._deps.queue.add()

@@ -40,10 +40,7 @@ _IMPORTED = (
     "kubectl_topology.commands.status",
     "kubectl_topology.commands.set",
 )
-_READ_ONCE = (
-    ("topology_controller.kube.config", "library"),
-    ("topology_controller.definitions.operands", "shipped"),
-)
+_READ_ONCE = (("topology_controller.kube.config", "library"), ("topology_controller.definitions.operands", "shipped"))
 _MESSAGE_BYTES = 1 << 20
 _STREAM_LIMIT = 1 << 20
 _ENDS_SECONDS = 30.0
@@ -134,7 +131,7 @@ async def start(
         ours, theirs = socket.socketpair()
         stack.enter_context(theirs)
         given.append(theirs.fileno())
-        socket.send_fds(_parent(), [json.dumps(request).encode()], given)
+        socket.send_fds(_started()[1], [json.dumps(request).encode()], given)
     answers = await asyncio.open_connection(sock=ours)
     return Process(int(await answers[0].readline()), answers, *streams)
 
@@ -144,10 +141,6 @@ async def spawn(command: Sequence[str], output: int) -> Process | asyncio.subpro
     _, _, program, *arguments = command
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     return await start(program, arguments, environment=environment, stdout=output, stderr=output, own_session=True)
-
-
-def _parent() -> socket.socket:
-    return _started()[1]
 
 
 @functools.cache

@@ -18,9 +18,9 @@ _WATCHED = [one.selection for one in catalog.watched(load.load(bindata.root() / 
 _OPTIONAL = [one.resource for one in _WATCHED if one.optional]
 UNSERVED = [one for one in _OPTIONAL if (one.group, one.plural) not in _SERVED]
 """Kinds that a cluster need not have (the lifecycle agent's), which are asked for once in a while."""
-IDLE = 4
+IDLE, SINGLE = 4, 5
 OPEN = IDLE + len(_WATCHED) - len(UNSERVED)
-"""Watches while nothing is requested, and while a request is open."""
+"""Watches while nothing is requested, then on a single node (etcd's voters too), and while a request is open."""
 CONVERGING = OPEN + 1
 """And while the cluster follows: what somebody accepts is watched too."""
 NODES = 3

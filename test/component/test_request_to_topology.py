@@ -93,7 +93,7 @@ async def test_from_the_request_to_the_change_are_sixteen_requests(world: World,
     left = len(way) - watches - lists
     figure(shown("requests from the request to the change, with opening the watches", way))
     figure(f"of these {watches} watches and {lists} lists open the watches: {left} are left")
-    assert (watches, lists) == (phases.OPEN - phases.IDLE, phases.OPEN - phases.IDLE + len(phases.UNSERVED))
+    assert (watches, lists) == (phases.OPEN - phases.SINGLE, phases.OPEN - phases.SINGLE + len(phases.UNSERVED))
     assert left <= REQUESTS_TO_THE_CHANGE, "\n".join(f"{one.time:.3f} {one.verb} {one.path} {one.code}" for one in way)
     await world.completed_once()
     assert operator.alive

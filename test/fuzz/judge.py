@@ -442,7 +442,8 @@ class Judge:
     def _says_stuck(self, record: Raw) -> bool:
         """What costs redundancy comes before every other problem (docs/api.md); Degraded says it even then."""
         degraded = next(
-            (item for item in _conditions(self.server.objects[servers.OPERATOR]) if item["type"] == "Degraded"), {}
+            (item for item in oracle.conditions(self.server.objects[servers.OPERATOR]) if item["type"] == "Degraded"),
+            {},
         )
         covered = _problem(record) in {"TwoVoters", "RedundancyLost"} and degraded.get("reason") == "TransitionStuck"
         return _problem(record) == "Stuck" or covered
@@ -470,7 +471,7 @@ class Judge:
         if self.server.restarts and self.processes[write.operator].loop.time() < self.server.answers_from + SOON:
             # Its watches do not all come back at the same moment: for so long it may speak of what it knew before.
             return
-        status = next((item["status"] for item in _conditions(after) if item["type"] == "Upgradeable"), "absent")
+        status = next((item["status"] for item in oracle.conditions(after) if item["type"] == "Upgradeable"), "absent")
         if phase in {"Admitting", "Converging"} and status != "False" and not self._excused(self.server.objects):
             self._break(Promise.HELD_BACK, f"{write.operator} reports Upgradeable={status} while {phase}")
 
@@ -524,7 +525,7 @@ class Judge:
         labels = found["metadata"].get("labels") or {}
         native = _gate(objects) and any(
             item["type"].startswith("TopologyTransitionController")
-            for item in _conditions(objects.get(worlds.NATIVE, {}))
+            for item in oracle.conditions(objects.get(worlds.NATIVE, {}))
         )
         annotations = objects.get(servers.OPERATOR, {}).get("metadata", {}).get("annotations") or {}
         return (
@@ -535,7 +536,7 @@ class Judge:
         )
 
     def _upgradeable(self) -> str:
-        found = _conditions(self.server.objects.get(servers.OPERATOR, {}))
+        found = oracle.conditions(self.server.objects.get(servers.OPERATOR, {}))
         return next((item["status"] for item in found if item["type"] == "Upgradeable"), "absent")
 
     @staticmethod
@@ -571,7 +572,7 @@ def _left_unfinished(objects: Objects) -> str:
     """When the native controller began what it has changed and, switched off, cannot end; empty where it has not."""
     status = objects.get(servers.INFRASTRUCTURE, {}).get("status", {})
     pair = {status.get(name) for name in ("controlPlaneTopology", "infrastructureTopology")}
-    moving = [item for item in _conditions(objects.get(worlds.NATIVE, {})) if item["reason"] == worlds.MOVING]
+    moving = [item for item in oracle.conditions(objects.get(worlds.NATIVE, {})) if item["reason"] == worlds.MOVING]
     if pair != {"HighlyAvailable"} or worlds.GATES not in objects or _gate(objects) or not moving:
         return ""
     return str(moving[0]["lastTransitionTime"])
@@ -590,10 +591,6 @@ def _record(raw: Raw) -> Raw:
 def _problem(record: Raw) -> str | None:
     found: str | None = (record.get("problem") or {}).get("reason")
     return found
-
-
-def _conditions(raw: Raw) -> list[Raw]:
-    return raw.get("status", {}).get("conditions") or []
 
 
 def whose() -> str:

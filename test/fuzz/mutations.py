@@ -172,10 +172,6 @@ async def _ask_nobody(_: act.Act) -> None:
     """Neither who else guards a write nor the lease."""
 
 
-def _at_once(scene: Any, *_: object) -> Any:
-    return scene.now
-
-
 def _forgetful(infrastructure: facts.Infrastructure, *_: object) -> Any:
     return infrastructure.record if isinstance(infrastructure.record, TopologyTransition) else None
 
@@ -279,7 +275,9 @@ MUTATIONS = (
     ),
     Mutation("an upgrade does not matter", _check(CheckName.NO_UPGRADE_IN_PROGRESS), (Promise.PROVEN,), _NEAR_MISSES),
     Mutation("nobody asks for routers", _check(CheckName.ROUTER_REPLICAS), (Promise.CONVERGED,), _CONVERGING),
-    Mutation("it need not be quiet", _instead(convergence, "_quiet_at", _at_once), (Promise.CONVERGED,)),
+    Mutation(
+        "it need not be quiet", _instead(convergence, "_quiet_at", lambda scene, *_: scene.now), (Promise.CONVERGED,)
+    ),
     Mutation(
         "the configuration before the change does not matter",
         _instead(machine_config, "_must_change", lambda *_: False),
@@ -345,9 +343,7 @@ MUTATIONS = (
     ),
     Mutation("every look is reported", _instead(clusteroperator, "differs", lambda *_: True), (Promise.CALM,)),
     Mutation(
-        "a phase begins anew with every look",
-        _around(records, "entered", _always_now),
-        (Promise.CALM, Promise.ARRIVES),
+        "a phase begins anew with every look", _around(records, "entered", _always_now), (Promise.CALM, Promise.ARRIVES)
     ),
     Mutation(
         "machine configs that are rendered again count as not observed",

@@ -72,7 +72,7 @@ def deadline(case: Case, admitted: datetime) -> datetime:
 def echoed(case: Case) -> bool:
     """Does ClusterVersion hold upgrades back, in our words?"""
     version = case.objects.get(servers.VERSION, {})
-    said = {item["type"]: item for item in _conditions(version)}.get("Upgradeable", {})
+    said = {item["type"]: item for item in conditions(version)}.get("Upgradeable", {})
     words = (case.definition.name, case.definition.target.control_plane.value)
     return said.get("status") == "False" and all(word in said.get("message", "") for word in words)
 
@@ -111,12 +111,13 @@ def _has_room(raw: Raw) -> bool:
     )
 
 
-def _conditions(raw: Raw) -> list[Raw]:
+def conditions(raw: Raw) -> list[Raw]:
+    """The conditions in its status."""
     return raw.get("status", {}).get("conditions") or []
 
 
 def _status(raw: Raw, type_: str) -> str:
-    return next((item["status"] for item in _conditions(raw) if item["type"] == type_), "absent")
+    return next((item["status"] for item in conditions(raw) if item["type"] == type_), "absent")
 
 
 def _named(case: Case, label: str) -> dict[str, Raw]:
@@ -170,7 +171,7 @@ def _operators_stable(case: Case, _: model.CheckSpec) -> str:
 
 def _restarts(name: str, type_: str, raw: Raw) -> bool:
     """Is it the console, which starts its pods again at each write of Infrastructure?"""
-    reasons = {item["type"]: item.get("reason") for item in _conditions(raw)}
+    reasons = {item["type"]: item.get("reason") for item in conditions(raw)}
     return name == "console" and type_ == "Progressing" and reasons.get(type_) == worlds.RESTARTING
 
 
@@ -273,7 +274,7 @@ def _controller_observed(case: Case, _: model.CheckSpec) -> str:
     target = case.definition.target.control_plane.value
     if found is None or found["spec"]["infra"]["status"]["controlPlaneTopology"] != target:
         return "ControllerConfig has another topology"
-    failing = next((item for item in _conditions(found) if item["type"] == "TemplateControllerFailing"), {})
+    failing = next((item for item in conditions(found) if item["type"] == "TemplateControllerFailing"), {})
     if failing.get("status") == "True":
         since = failing.get("lastTransitionTime")
         if since is None or case.now - datetime.fromisoformat(since) > _FAILING:

@@ -108,8 +108,7 @@ def _afterwards(fact: facts.Fact[facts.Operand], operand: matrices.Operand, chan
     """That this cluster has the operand; what it was like is known of static pods alone."""
     if isinstance(fact, facts.Unobserved):
         return {"name": operand.key, "missing": fact.missing and operand.optional}
-    observed = fact.observed_time if isinstance(fact, facts.StaticPods) else None
-    if isinstance(fact, facts.StaticPods) and observed is not None and observed < changed:
+    if isinstance(fact, facts.StaticPods) and fact.observed_time is not None and fact.observed_time < changed:
         return {"name": operand.key, "revision": fact.latest}
     return {"name": operand.key}
 

@@ -47,7 +47,7 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
     gate_since = (kept or now) if known.mutable_topology is True else None
     two, two_since = problems.few_voters(known), leader.two_voters_since
     # What cannot be read for a moment is not over.
-    if two is not None or known.etcd_endpoints is facts.NOT_READ:
+    if two is not None or known.control_plane_nodes is facts.NOT_READ:
         two_since = (two_since or now) if two else None
     return dataclasses.replace(
         leader,
@@ -138,9 +138,8 @@ def wrote(
     if stored is not None and not cadence.has_happened(record, stored) and not rested:
         corrections = leader.writes.corrections + cadence.contradicts(record, stored)
         writes = Writes(now, leader.writes.in_a_row + 1, corrections)
-    leader = dataclasses.replace(leader, writes=writes, refused="")
-    if record.phase is Phase.CONVERGING:
-        leader = dataclasses.replace(leader, voids=())
+    voids = () if record.phase is Phase.CONVERGING else leader.voids
+    leader = dataclasses.replace(leader, writes=writes, refused="", voids=voids)
     if record.phase is Phase.ADMITTING and record.attempt == leader.next_attempt:
         return dataclasses.replace(leader, attempt=record.attempt, next_attempt=next_attempt)
     return leader

@@ -63,27 +63,22 @@ def library() -> Any:
     Empty packages that know where their files are stand in their place.
     """
     if _ROOT not in sys.modules:
-        _register()
-    for name in ("client.configuration", "config.kube_config"):
-        importlib.import_module(f"{_ROOT}.{name}")
+        for name in _EMPTY:
+            # The parent is registered already, so this finds the child through the parent's path.
+            spec = importlib.util.find_spec(name)
+            if spec is None or spec.submodule_search_locations is None:
+                raise ImportError(f"{name} is not a package")
+            sys.modules[name] = package = types.ModuleType(name)
+            package.__spec__, package.__path__ = spec, list(spec.submodule_search_locations)
+            parent, _, child = name.rpartition(".")
+            if parent:
+                setattr(sys.modules[parent], child, package)
+        # These two are what the rest of the package takes from `client` by name; the second one for annotations only.
+        client: Any = sys.modules[f"{_ROOT}.client"]
+        client.Configuration = importlib.import_module(f"{_ROOT}.client.configuration").Configuration
+        client.ApiClient = object
+    importlib.import_module(f"{_ROOT}.config.kube_config")
     return sys.modules[_ROOT]
-
-
-def _register() -> None:
-    for name in _EMPTY:
-        # The parent is registered already, so this finds the child through the parent's path.
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.submodule_search_locations is None:
-            raise ImportError(f"{name} is not a package")
-        sys.modules[name] = package = types.ModuleType(name)
-        package.__spec__, package.__path__ = spec, list(spec.submodule_search_locations)
-        parent, _, child = name.rpartition(".")
-        if parent:
-            setattr(sys.modules[parent], child, package)
-    # These two are what the rest of the package takes from `client` by name; the second one for annotations only.
-    client: Any = sys.modules[f"{_ROOT}.client"]
-    client.Configuration = importlib.import_module(f"{_ROOT}.client.configuration").Configuration
-    client.ApiClient = object
 
 
 async def load(

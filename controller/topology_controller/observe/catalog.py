@@ -274,11 +274,9 @@ def single_node_settings(matrix: matrices.Matrix) -> tuple[Source, ...]:
     return tuple(sources)
 
 
-def optional_operators(matrix: matrices.Matrix) -> tuple[Source, ...]:
-    """The Deployments that have one replica until an optional operator is started again: read after the change."""
+def remaining(matrix: matrices.Matrix) -> tuple[Source, ...]:
+    """These and, after the change, Deployments that have one replica until an optional operator is started again."""
     reduce = functools.partial(objects.single_node_setting, field="spec.replicas", values=(1,))
-    return tuple(
-        _operand(_one(DEPLOYMENTS, each.keeps, optional=True), reduce, Watched.NEVER, key=each.key)
-        for each in matrix.optional_operators
-        if each.keeps is not None
-    )
+    kept = [(each.key, each.keeps) for each in matrix.optional_operators if each.keeps is not None]
+    keeping = [_operand(_one(DEPLOYMENTS, name, optional=True), reduce, Watched.NEVER, key=key) for key, name in kept]
+    return (*single_node_settings(matrix), *keeping)

@@ -257,11 +257,10 @@ def shape_vector(known: Facts, infrastructure: Infrastructure) -> shape.Vector:
     if counted and homes is not None:
         # A master that lacks the other label is still a node of the control plane.
         homes += sum(node.master is True for node in rest)
-    schedulable = known.scheduler
     return shape.Vector(
         control_plane=infrastructure.control_plane,
         infrastructure=infrastructure.infrastructure,
-        masters_schedulable=None if isinstance(schedulable, Unobserved) else schedulable,
+        masters_schedulable=None if isinstance(known.scheduler, Unobserved) else known.scheduler,
         control_plane_nodes=homes,
         arbiter_nodes=sum(node.arbiter for node in rest) if counted else None,
         dedicated_workers=sum(node.dedicated_worker for node in rest) if counted else None,

@@ -82,10 +82,7 @@ class Conditions(tuple[Condition, ...]):
 
     def find(self, type_: str) -> Condition | None:
         """The condition of that type, if it is there."""
-        for item in self:
-            if item.type == type_:
-                return item
-        return None
+        return next((item for item in self if item.type == type_), None)
 
     def status(self, type_: str) -> str:
         """True, False, Unknown, whatever else was written, or "absent"."""

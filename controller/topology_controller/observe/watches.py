@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _LEASE_GRACE = 30.0
-_NOTHING = facts.Facts()
 _ABOUT_ETCD = (catalog.Sources.etcd_endpoints, catalog.Sources.etcd)
 
 
@@ -60,6 +59,7 @@ class Watches:
         self._on_change, self._on_restored = on_change, on_restored
         self._sources = tuple(source for source in sources if not source.beside)
         self._beside = tuple(source for source in sources if source.beside)
+        self._idle = catalog.IDLE
         self._watches: dict[str, _Watch] = {}
         self._lease_seen: datetime | None = None
         self._lease_moved: float | None = None
@@ -81,9 +81,8 @@ class Watches:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.ask_etcd(wanted=False)
+        await self.close()
         await self._stop(tuple(self._watches))
-        self._look_once_still(None)
 
     def open(self) -> None:
         """Watch what a request is decided from."""
@@ -92,9 +91,10 @@ class Watches:
             self._start(self._sources)
 
     async def close(self) -> None:
-        """Stop all but the idle watches and forget what they knew."""
-        self.is_open, self._kept = False, None
-        await self._stop(watch.source.key for watch in self._evidence() if watch.source not in catalog.IDLE)
+        """Ask etcd no more, stop all but the idle watches, and forget what they knew."""
+        await self.ask_etcd(wanted=False)
+        evidence, self.is_open, self._kept = self._evidence(), False, None
+        await self._stop(watch.source.key for watch in evidence if watch.source not in self._idle)
         self._lease_seen = self._lease_moved = None
         self._look_once_still(None)
 
@@ -108,7 +108,6 @@ class Watches:
 
     async def read_anew(self) -> None:
         """Forget what was read from a store that was put back, and wait for the first answers of the idle watches."""
-        await self.ask_etcd(wanted=False)
         await self.close()
         await self._stop(tuple(self._watches))
         self.installed = facts.NOT_READ
@@ -116,6 +115,13 @@ class Watches:
         await self.first_answers()
         # Not before: until now others may have noticed the same.
         self.restored.clear()
+
+    async def ask_for_voters(self, *, wanted: bool) -> None:
+        """Begin or end watching etcd's voters while nothing is requested; with a request they are watched anyway."""
+        self._idle = (*catalog.IDLE, *([catalog.Sources.etcd_endpoints] if wanted else ()))
+        self._start(self._idle)
+        if not (wanted or self.is_open):
+            await self._stop([catalog.Sources.etcd_endpoints.key])
 
     async def ask_for_acceptances(self, *, wanted: bool) -> None:
         """Begin or end watching the accepted checks."""
@@ -221,10 +227,12 @@ class Watches:
         # What a watch in trouble has brought is good for a while, and no event says when that ends.
         self._in_trouble = [watch for watch in watches if watch.reflector.error is not None]
         disturbed = tuple(watch.source.what for watch in self._in_trouble if not watch.source.beside)
-        return catalog.filled(_NOTHING, read, disturbed=disturbed)
+        return catalog.filled(facts.Facts(), read, disturbed=disturbed)
 
     def _evidence(self) -> list[_Watch]:
-        return [watch for watch in self._watches.values() if not watch.source.beside]
+        # While nothing is requested no decision rests on voters: they are only counted.
+        watches = (watch for watch in self._watches.values() if self.is_open or watch.source in catalog.IDLE)
+        return [watch for watch in watches if not watch.source.beside]
 
     def looked(self) -> float:
         """Note that `known` was read just now; return for how many seconds its oldest news had waited for that."""

@@ -10,6 +10,7 @@ a user can make up (an HTTP status of a proxy, the name of a node) never becomes
 
 from __future__ import annotations
 
+import dataclasses
 import http
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -216,9 +217,14 @@ def _members(known: facts.Facts) -> Iterator[Series]:
 
 
 def two_voters(decision: Decision, known: facts.Facts) -> bool | None:
-    """Has etcd exactly two voters while a request is open or the cluster converges? None while that is not known."""
-    if not decision.watch or decision.phase not in TIMED or known.disturbed:
+    """Has etcd exactly two voters, with a single node or a transition under way? None while that is not known."""
+    here, under_way = known.infrastructure, decision.watch and decision.phase in TIMED
+    single = isinstance(here, facts.Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
+    if not (single or under_way) or decision.disabled or known.disturbed:
         return None
+    if known.control_plane_nodes is facts.NOT_READ:
+        # No node is watched. The form of the keys is no proof (`cafe` may be a name too), but good for a count.
+        known = dataclasses.replace(known, control_plane_nodes=(), other_nodes=())
     voters = dict(_members(known)).get(("voter",))
     return None if voters is None else voters == _TWO
 

@@ -93,8 +93,11 @@ class Metrics:
     def decided(self, decision: Decision, known: facts.Facts) -> None:
         """Show a decision and the facts behind it, as of the next scrape; count the time with two voters until now."""
         self._next = (decision, known)
-        now, two = self._clock(), families.two_voters(decision, known)
         # A change of the voters wakes the loop: what the last look saw held until this one, unless it cannot know.
+        self._count(two=families.two_voters(decision, known))
+
+    def _count(self, *, two: bool | None) -> None:
+        now = self._clock()
         if two is not None and self._two_since is not None:
             self._two_voters.inc(now - self._two_since)
         self._two_since = now if two else None
@@ -147,7 +150,8 @@ class Metrics:
         self._time.observe(seconds)
 
     def _gauges(self) -> Mapping[str, Iterable[Series]]:
-        """Return the series of every gauge by its name, as of now."""
+        """Return the series of every gauge by its name, as of now; what is counted until now, is then."""
+        self._count(two=self._two_since is not None)
         if self._next is not None:
             (decision, known), self._next = self._next, None
             self._drawn = families.drawn(decision, known, self._counts.seen)

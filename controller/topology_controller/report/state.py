@@ -242,13 +242,11 @@ class State(TypedDict):
     disturbed: list[str]
 
 
-def unwatched(*, leads: bool) -> str:
+def unwatched(why: facts.Unobserved = facts.NOT_READ, *, leads: bool) -> str:
     """Why something is not shown that only the watches of an open request observe."""
+    if why != facts.NOT_READ:
+        return f"Cannot tell: {why}"
     return "Not watched while nothing is in progress" if leads else "Shown by the operator process that leads"
-
-
-def _unobserved(why: facts.Unobserved, *, leads: bool) -> str:
-    return unwatched(leads=leads) if why == facts.NOT_READ else f"Cannot tell: {why}"
 
 
 def operands(results: Sequence[CheckResult], definition: model.Definition | None, matrix: matrices.Matrix) -> Operands:
@@ -279,7 +277,7 @@ def nodes(known: facts.Facts, results: Iterable[CheckResult], *, leads: bool) ->
     """Every control-plane node, whether it is Ready, and whether it could carry the control plane of the target."""
     observed = known.control_plane_nodes
     if isinstance(observed, facts.Unobserved):
-        return {"items": [], "said": _unobserved(observed, leads=leads)}
+        return {"items": [], "said": unwatched(observed, leads=leads)}
     answer = next((result for result in results if result.name is CheckName.CONTROL_PLANE_NODES), None)
     findings = {finding.name: finding for finding in (answer.findings if answer is not None else ())}
     # Without findings the check could not be answered, and says why.
@@ -307,8 +305,8 @@ def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> Members:
     """Voters by what the etcd operator publishes; learners and names too where etcd itself is asked."""
     published, survey = etcd.members(known), known.etcd_members
     if isinstance(published, facts.Unobserved):
-        why = facts.NOT_READ if known.etcd_endpoints is facts.NOT_READ else published
-        return {"items": [], "said": _unobserved(why, leads=leads)}
+        why = facts.NOT_READ if known.control_plane_nodes is facts.NOT_READ else published
+        return {"items": [], "said": unwatched(why, leads=leads)}
     control_plane = facts.readable(known.control_plane_nodes)
     homes = {address: node.name for node in control_plane for address in node.addresses}
     # As etcd itself lists them, where a list came through the quorum.

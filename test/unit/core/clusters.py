@@ -38,6 +38,7 @@ INFRASTRUCTURE: Key = raw_operands.INFRASTRUCTURE
 OPERATOR: Key = ("clusteroperators", None, "topology")
 VERSION: Key = raw_operands.VERSION
 MASTER_POOL: Key = raw_operands.MASTER_POOL
+NATIVE: Key = ("configs", None, "cluster")
 BACKENDS = "topology.openshift.io/load-balancer-backends"
 ROUTER: Key = ("ingresscontrollers", "openshift-ingress-operator", "default")
 
@@ -118,6 +119,24 @@ class Cluster:
         """Make, change or cancel the request."""
         metadata = {"generation": self.objects[INFRASTRUCTURE]["metadata"]["generation"] + 1}
         self.change(INFRASTRUCTURE, {"metadata": metadata, "spec": {"desiredTopology": topology}})
+
+    def switch_gate(self, **versions: bool) -> None:
+        """Switch MutableTopology on or off for each version (v4_20_1)."""
+        gates = [
+            {"version": version[1:].replace("_", "."), "enabled": [{"name": "MutableTopology"}] if on else []}
+            for version, on in versions.items()
+        ]
+        self.change(("featuregates", None, "cluster"), {"status": {"featureGates": gates}})
+
+    def native_says(self, reason: str | None = "AsExpected") -> None:
+        """The native controller reports; None takes its conditions away."""
+        state = {"type": "TopologyTransitionControllerUpgradeable", "status": "True", "reason": reason}
+        self.change(NATIVE, {"status": {"conditions": [] if reason is None else [state]}})
+
+    def native_appears(self) -> None:
+        """The native controller is in charge."""
+        self.switch_gate(v4_20_1=True)
+        self.native_says()
 
     def follow(self, configuration: str = "rendered-2") -> None:
         """Let the other operators follow the topology."""

@@ -178,7 +178,7 @@ def test_an_operator_is_started_again_once_its_lease_has_other_times(*, leases: 
 
 
 def test_an_operator_without_such_a_lease_is_started_again_while_its_operand_shows_it() -> None:
-    (source, _) = catalog.optional_operators(worlds.MATRIX)
+    (*_, source, _) = catalog.remaining(worlds.MATRIX)
     raw: dict[str, Any] = {"metadata": {"name": "virt-template-validator"}, "spec": {"replicas": 1}}
     ((advisory),) = told(operand(source.key, source.reduce(raw)), CONVERGING).values()
     assert advisory.message.startswith("ssp-operator: not started since the topology changed. Until then: ssp-ope")

@@ -69,10 +69,7 @@ def with_third(**changes: Any) -> facts.Facts:
             {"taints": (facts.Taint("node-role.kubernetes.io/master", "", "NoSchedule"),)},
             "has taint node-role.kubernetes.io/master:NoSchedule",
         ),
-        (
-            {"master": None},
-            "label node-role.kubernetes.io/master has a value, operators select it without one",
-        ),
+        ({"master": None}, "label node-role.kubernetes.io/master has a value, operators select it without one"),
     ],
 )
 def test_the_first_reason_of_a_node_that_falls_short_is_named(changes: dict[str, Any], reason: str) -> None:

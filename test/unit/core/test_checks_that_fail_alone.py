@@ -63,11 +63,8 @@ def breaks(asked) -> Iterator[tuple[CheckName, str, object]]:
 
 
 def _cordoned(cluster):
-    nodes = (
-        *cluster.known.control_plane_nodes[:2],
-        dataclasses.replace(cluster.known.control_plane_nodes[2], cordoned=True),
-    )
-    return cluster.but(control_plane_nodes=nodes)
+    *others, last = cluster.known.control_plane_nodes
+    return cluster.but(control_plane_nodes=(*others, dataclasses.replace(last, cordoned=True)))
 
 
 def _worker_gone(cluster):
@@ -89,12 +86,9 @@ def _no_holder(cluster):
 
 def _degraded_operator(cluster):
     bad = worlds.conditions(Available="True", Progressing="False", Degraded="True")
-    return cluster.but(
-        cluster_operators=tuple(
-            dataclasses.replace(one, conditions=bad) if one.name == "dns" else one
-            for one in cluster.known.cluster_operators
-        )
-    )
+    listed = cluster.known.cluster_operators
+    changed = [dataclasses.replace(one, conditions=bad) if one.name == "dns" else one for one in listed]
+    return cluster.but(cluster_operators=tuple(changed))
 
 
 def _unseen(cluster):

@@ -20,7 +20,7 @@ from topology_controller.kube import errors
 from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
-from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, Key, Raw, running, virtual_now
+from .clusters import INFRASTRUCTURE, NATIVE, OPERATOR, Cluster, Key, Raw, running, virtual_now
 
 MOVING = "TopologyTransitionInProgress"
 BEGUN = worlds.NOW - timedelta(minutes=2)
@@ -200,15 +200,8 @@ def test_where_its_gate_is_on_again_it_follows_itself() -> None:
     assert worlds.decide(worlds.moved(known, found.record)).steps == (Step.REPORT,)
 
 
-GATES: Key = ("featuregates", None, "cluster")
-NATIVE: Key = ("configs", None, "cluster")
 MOVED = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
 ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
-
-
-def gate(cluster: Cluster, *, on: bool) -> None:
-    enabled = [{"name": "MutableTopology"}] if on else []
-    cluster.change(GATES, {"status": {"featureGates": [{"version": "4.20.1", "enabled": enabled}]}})
 
 
 def is_moving(cluster: Cluster) -> None:
@@ -238,19 +231,16 @@ def transitions(operator: Any) -> dict[str, float]:
 async def test_it_is_followed_to_its_end_and_counted_once(cluster: Cluster, *, watching: bool) -> None:
     """Seen from its request on, or found when this operator starts."""
     cluster.limit = 6000
-    gate(cluster, on=True)
-    cluster.change(NATIVE, {"status": {"conditions": [
-        {"type": "TopologyTransitionControllerUpgradeable", "status": "True", "reason": "AsExpected"}
-    ]}})  # fmt: skip
+    cluster.native_appears()
     if not watching:
         changes(cluster)
-        gate(cluster, on=False)
+        cluster.switch_gate(v4_20_1=False)
     async with running(cluster) as operator:
         if watching:
             await asyncio.sleep(5)
             changes(cluster)
             await asyncio.sleep(30)
-            gate(cluster, on=False)
+            cluster.switch_gate(v4_20_1=False)
         await asyncio.sleep(5)
         assert cluster.phase == "Converging"
         assert cluster.condition("Upgradeable") == ("False", "TransitionInProgress")
@@ -277,12 +267,6 @@ LEASE: Key = ("leases", "openshift-config-operator", "config-operator-lock")
 CRD: Key = ("customresourcedefinitions", None, crd.NAME)
 
 
-def says(cluster: Cluster, reason: str | None = "AsExpected") -> None:
-    """Its conditions; None takes them away."""
-    item = {"type": "TopologyTransitionControllerUpgradeable", "status": "True", "reason": reason}
-    cluster.change(NATIVE, {"status": {"conditions": [] if reason is None else [item]}})
-
-
 def renew(cluster: Cluster, holder: str = "it", behind: timedelta = timedelta()) -> None:
     """By its own clock, which may be behind ours."""
     stamp = f"{virtual_now() - behind:%Y-%m-%dT%H:%M:%S.%fZ}"
@@ -307,8 +291,7 @@ async def test_one_that_dies_is_waited_for_from_its_last_sign_and_no_longer(
 ) -> None:
     """Whatever its clock says: only that its Lease is renewed is a sign."""
     renew(cluster, behind=behind)
-    gate(cluster, on=True)
-    says(cluster)
+    cluster.native_appears()
     async with running(cluster):
         await lives(cluster, 3600, behind=behind)
         cluster.ask_for("HighlyAvailable")
@@ -323,8 +306,7 @@ async def test_one_that_dies_is_waited_for_from_its_last_sign_and_no_longer(
 async def test_one_that_wakes_up_right_before_the_change_is_seen(cluster: Cluster) -> None:
     """Its conditions are what they were, so no watch has news: only the live read of its Lease shows it."""
     renew(cluster)
-    gate(cluster, on=True)
-    says(cluster)
+    cluster.native_appears()
     async with running(cluster):
         await asyncio.sleep(400)
         assert disabled(cluster) == "False"

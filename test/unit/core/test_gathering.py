@@ -54,10 +54,6 @@ class SlowApi:
         raise errors.NotFound("get", resource, namespace, name, 404, "NotFound", "nothing", None)
 
 
-async def _gather(server: SlowApi) -> live.Evidence:
-    return await live.gather(server, facts.Facts(), catalog.EVIDENCE)  # type: ignore[arg-type]  # what it uses of one
-
-
 @pytest.mark.parametrize(
     ("seconds", "most", "lasts"),
     # Nine sources in two lanes, and Infrastructure when all are there; after a tenth of a second the rest at once.
@@ -67,7 +63,7 @@ async def test_a_quick_server_is_asked_two_things_at_a_time(
     seconds: float, most: int, lasts: float, looptime: Any
 ) -> None:
     server = SlowApi(seconds)
-    evidence = await _gather(server)
+    evidence = await live.gather(server, facts.Facts(), catalog.EVIDENCE)  # type: ignore[arg-type]  # what it uses
     assert (server.most, server.asked[-1]) == (most, "infrastructures")
     assert looptime == lasts
     assert len(server.asked) == len(catalog.EVIDENCE) + 1
@@ -325,14 +321,11 @@ def object_of(index: int, **more: Any) -> dict[str, Any]:
     return {**raw, "metadata": {"labels": raw["metadata"]["labels"], "annotations": on_host, **more}}
 
 
-def host_in(state: str) -> dict[str, Any]:
-    return {"status": {"provisioning": {"state": state}}}
-
-
 def with_machines(cluster: Cluster) -> Cluster:
+    host = {"status": {"provisioning": {"state": "provisioned"}}}
     for index in range(3):
         cluster.put(("machines", NAMESPACE, f"machine-{index}"), object_of(index))
-        cluster.put(("baremetalhosts", NAMESPACE, f"host-{index}"), host_in("provisioned"))
+        cluster.put(("baremetalhosts", NAMESPACE, f"host-{index}"), host)
     return cluster
 
 

@@ -138,13 +138,6 @@ def _workers_join(cluster: Cluster) -> None:
         cluster.put(("nodes", None, name), WORKER)
 
 
-def _native_controller_appears(cluster: Cluster) -> None:
-    gates = [{"version": "4.20.1", "enabled": [{"name": "MutableTopology"}]}]
-    cluster.change(("featuregates", None, "cluster"), {"status": {"featureGates": gates}})
-    conditions = raw_operands.conditions(TopologyTransitionControllerUpgradeable="True")
-    cluster.change(("configs", None, "cluster"), {"status": {"conditions": conditions}})
-
-
 def _echo_stops(cluster: Cluster) -> None:
     cluster.echo = False
     cluster.change(VERSION, {"status": {"conditions": raw_operands.conditions(Progressing="False")}})
@@ -167,7 +160,7 @@ LAST_READS = {
     ),
     "an object that is gone": (lambda cluster: cluster.delete(SCHEDULER), "Pending", "SingleReplica"),
     "workers that joined, so that another definition fits": (_workers_join, "Pending", "SingleReplica"),
-    "the native controller in charge": (_native_controller_appears, "Idle", "SingleReplica"),
+    "the native controller in charge": (Cluster.native_appears, "Idle", "SingleReplica"),
     "a hosted control plane": (
         _infrastructure({"status": {"controlPlaneTopology": "External"}}), "Admitting", "External",
     ),
@@ -261,7 +254,7 @@ async def test_once_the_last_reads_differed_all_that_forbids_is_read_again_befor
             cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
         elif not cluster.flowing.is_set() and where == "infrastructures/cluster":
             cluster.before_get = accept
-            _native_controller_appears(cluster)
+            cluster.native_appears()
 
     async with running(cluster):
         await asyncio.sleep(1)

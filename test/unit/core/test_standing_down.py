@@ -219,10 +219,6 @@ def test_a_record_of_a_newer_version_is_no_trouble_unless_it_may_be_under_way() 
                 ConditionType.DEGRADED) == (T, Reason.EVIDENCE_UNREADABLE)  # fmt: skip
 
 
-def handed_over(known: facts.Facts) -> str:
-    return message(worlds.decide(in_charge(known)), ConditionType.DISABLED).partition("Its transition is")[0]
-
-
 @pytest.mark.parametrize(
     ("changes", "command"),
     [
@@ -238,7 +234,8 @@ def handed_over(known: facts.Facts) -> str:
     ],
 )
 def test_the_command_is_there_only_where_it_does_something(changes: dict[str, Any], command: str | None) -> None:
-    text = handed_over(worlds.with_infrastructure(worlds.healthy(), **changes))
+    found = worlds.decide(in_charge(worlds.with_infrastructure(worlds.healthy(), **changes)))
+    text = message(found, ConditionType.DISABLED).partition("Its transition is")[0]
     if command is None:
         assert "oc patch" not in text
     else:

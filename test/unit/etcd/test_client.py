@@ -38,11 +38,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     async def run(options: process.Options, transitions: load.Transitions) -> None:
         found.extend(
-            (
-                options.etcd_cert_dir,
-                options.etcd_endpoints,
-                transitions.asks(vocabulary.CheckName.ETCD_MEMBERS_DIRECT),
-            )
+            (options.etcd_cert_dir, options.etcd_endpoints, transitions.asks(vocabulary.CheckName.ETCD_MEMBERS_DIRECT))
         )
 
     monkeypatch.setattr(process, "run", run)
