@@ -275,7 +275,7 @@ def single_node_settings(matrix: matrices.Matrix) -> tuple[Source, ...]:
 
 
 def remaining(matrix: matrices.Matrix) -> tuple[Source, ...]:
-    """These and, after the change, Deployments that have one replica until an optional operator is started again."""
+    """Settings for one node, and Deployments that have one replica until an optional operator is started again."""
     reduce = functools.partial(objects.single_node_setting, field="spec.replicas", values=(1,))
     kept = [(each.key, each.keeps) for each in matrix.optional_operators if each.keeps is not None]
     keeping = [_operand(_one(DEPLOYMENTS, name, optional=True), reduce, Watched.NEVER, key=key) for key, name in kept]

@@ -1,4 +1,4 @@
-"""Keeps the facts current: the idle watches always, the others (`sources`) while a request is open.
+"""Keeps the facts current: the idle watches always, a single node's voters too, all others while a request is open.
 
 A watch that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One
 that is in trouble right now is named in `Facts.disturbed`, so that nothing is called finished from old news; accepted

@@ -150,7 +150,7 @@ class Metrics:
         self._time.observe(seconds)
 
     def _gauges(self) -> Mapping[str, Iterable[Series]]:
-        """Return the series of every gauge by its name, as of now; what is counted until now, is then."""
+        """Count the time with two voters until now, and return the series of every gauge by its name."""
         self._count(two=self._two_since is not None)
         if self._next is not None:
             (decision, known), self._next = self._next, None
