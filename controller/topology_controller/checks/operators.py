@@ -154,8 +154,7 @@ def _upgrading(version: facts.Fact[facts.ClusterVersion]) -> tuple[CheckStatus, 
         return CheckStatus.UNKNOWN, str(version)
     progressing = version.conditions.find("Progressing")
     if progressing is None or progressing.status not in {"True", "False"}:
-        status = version.conditions.status("Progressing")
-        return CheckStatus.UNKNOWN, f"{_VERSION}: condition Progressing is {status}"
+        return CheckStatus.UNKNOWN, f"{_VERSION}: condition Progressing is {version.conditions.status('Progressing')}"
     if progressing.status == "True":
         return CheckStatus.UNMET, progressing.reason or "no reason given"
     return CheckStatus.MET, ""

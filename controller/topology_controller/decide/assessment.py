@@ -76,8 +76,7 @@ def awaited(advisories: Iterable[Advisory], failing: Iterable[CheckResult | Chec
 
 def action(advisory: Advisory) -> str:
     """The command of an advisory, or where it stands when it is too long for a sentence."""
-    long = len(advisory.command) > _LONGEST_COMMAND
-    return f"see advisory {advisory.name}" if long else advisory.command
+    return f"see advisory {advisory.name}" if len(advisory.command) > _LONGEST_COMMAND else advisory.command
 
 
 def left(advisories: Iterable[Advisory]) -> str:
@@ -90,8 +89,7 @@ def unmet(results: Iterable[CheckResult], of: str) -> str:
     """Name the checks that keep something waiting, each with how far it is. `of` is the kind of check."""
     answers = list(results)
     failing = [result for result in answers if result.status is not CheckStatus.MET]
-    named = listed([_counted(result) for result in failing])
-    return f"{len(failing)} of {len(answers)} {of} checks not met: {named}"
+    return f"{len(failing)} of {len(answers)} {of} checks not met: {listed([_counted(result) for result in failing])}"
 
 
 def _counted(result: CheckResult) -> str:

@@ -134,8 +134,7 @@ def _two_voters(context: Context) -> Problem | None:
         return None
     if few is None and recorded is not None:
         return recorded
-    message = worded("OneVoter" if few == 1 else "TwoVoters", look=_LOOK)
-    return problem(context, ProblemReason.TWO_VOTERS, message)
+    return problem(context, ProblemReason.TWO_VOTERS, worded("OneVoter" if few == 1 else "TwoVoters", look=_LOOK))
 
 
 def _converging(known: facts.Facts) -> TopologyTransition | None:

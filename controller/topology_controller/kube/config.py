@@ -17,10 +17,12 @@ import ipaddress
 import os
 import pathlib
 import re
+import ssl
 import sys
 import types
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import aiohttp
 import yaml
 
 from .. import terminal
@@ -77,7 +79,11 @@ def library() -> Any:
         client: Any = sys.modules[f"{_ROOT}.client"]
         client.Configuration = importlib.import_module(f"{_ROOT}.client.configuration").Configuration
         client.ApiClient = object
-    importlib.import_module(f"{_ROOT}.config.kube_config")
+    reader: Any = importlib.import_module(f"{_ROOT}.config.kube_config")
+    # By itself it trusts any server with the secrets of a login where no authority is given, and none where one is.
+    reader.OpenIDRequestor._get_connector = lambda login: aiohttp.TCPConnector(  # noqa: SLF001 - no other way
+        ssl=ssl.create_default_context(cafile=login._ssl_ca_cert)  # noqa: SLF001 - as above
+    )
     return sys.modules[_ROOT]
 
 
@@ -227,7 +233,7 @@ async def _fill(
     _check_context(merger.config.value, context, override)
     # A login by OpenID Connect gets a new refresh token each time, and the one before is invalid then.
     loader = reader.KubeConfigLoader(
-        merger.config, context, config_base_path=None, config_persister=merger.save_changes
+        merger.config, context, config_base_path=None, config_persister=lambda _: merger.save_changes()
     )
     cluster, user = loader._cluster, loader._user  # noqa: SLF001 - no other way keeps keys out of files
     if user is None:

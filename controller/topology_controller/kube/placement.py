@@ -119,8 +119,7 @@ class Placement:
         """Does the target's own operator hold its lease? As any candidate judges it: by whether it is renewed."""
         now = asyncio.get_running_loop().time
         try:
-            raw = await self._target.get(lease.LEASES, self._name, namespace=self._namespace)
-            self._sight.see(raw, now())
+            self._sight.see(await self._target.get(lease.LEASES, self._name, namespace=self._namespace), now())
         except errors.NotFound:
             self._sight.see(None, now())
         except errors.KubeError as error:

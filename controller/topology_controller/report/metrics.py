@@ -87,8 +87,7 @@ class Metrics:
         """Set whether this process leads. One that does not shows nothing of the cluster."""
         self.leads = leads
         if not leads:
-            self._next, self._drawn = None, families.SILENT
-            self._two_since = None
+            self._next, self._drawn, self._two_since = None, families.SILENT, None
 
     def decided(self, decision: Decision, known: facts.Facts) -> None:
         """Show a decision and the facts behind it, as of the next scrape; count the time with two voters until now."""

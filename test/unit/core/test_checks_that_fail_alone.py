@@ -117,6 +117,17 @@ def _broken(
     return cluster.having(operand.key, dataclasses.replace(operand_worlds.workload(count), ready=left, available=left))
 
 
+@pytest.mark.parametrize(("pool", "hint"), [("master", "Pool master is paused; "), ("worker", "Look at oc get ")])
+def test_nodes_that_are_behind_are_excused_by_a_pause_of_their_own_pool_only(pool, hint):
+    asked = next(one for one in DEFINITIONS if one.source.control_plane.value == "SingleReplica")
+    cluster = measured_cluster.followed(asked)
+    first, *others = cluster.known.control_plane_nodes
+    pools = [worlds.pool(name, paused=name == pool) for name in ("master", "worker")]
+    behind = dataclasses.replace(first, observed_topology="SingleReplica")
+    answers = cluster.but(control_plane_nodes=(behind, *others), machine_config_pools=tuple(pools)).answers()
+    assert hint in answers[CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED].message
+
+
 WAIT_FOR = {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: {CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT}}
 CASES = [(asked, *case) for asked in DEFINITIONS for case in breaks(asked)]
 

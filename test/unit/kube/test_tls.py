@@ -149,3 +149,25 @@ async def test_another_current_context_is_no_new_cluster(faulty, minutes, by_kub
     path.write_text(kubeconfig(ours, 1, "of-another-server"))
     await client.get(WIDGETS, "a")
     assert {asked.headers["Authorization"] for asked in faulty.asked} == {"Bearer first"}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the library: aiohttp says so of basic authentication
+@pytest.mark.parametrize("known", [True, False], ids=["with its authority", "without"])
+async def test_a_login_by_openid_connect_is_renewed_at_a_verified_server_only(known, faulty, tmp_path):
+    ours = Authority(tmp_path / "ours")
+    await faulty.secure(ours.tls)
+    issuer = f"https://127.0.0.1:{faulty.port}"
+    faulty.answer(200, {"token_endpoint": f"{issuer}/token", "id_token": "new", "refresh_token": "next"})
+    login = {"client-id": "us", "client-secret": "s", "idp-issuer-url": issuer, "id-token": "e30.eyJleHAiOjF9.x"}
+    login["refresh-token"] = "last"
+    if known:
+        login["idp-certificate-authority-data"] = base64.b64encode(ours.certificate).decode()
+    path, user = tmp_path / "kubeconfig", {"auth-provider": {"name": "oidc", "config": login}}
+    path.write_text(kubeconfig(ours, faulty.port).replace('{"token": "first"}', json.dumps(user)))
+    if known:
+        assert (await config.load(path)).api_key == {"BearerToken": "Bearer new"}
+        assert "refresh-token: next" in path.read_text(), "the one before is good for nothing now"
+    else:
+        with pytest.raises(config.ConfigError, match="certificate verify failed"):
+            await config.load(path)
+    assert [asked.method for asked in faulty.asked] == (["GET", "POST"] if known else [])
