@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from topology_controller import discover
 from topology_controller.kube import watch
 from topology_controller.observe import catalog
+from topology_simulator import kinds
 
 from . import figures, processes, servers, side
 
@@ -36,8 +37,9 @@ REQUESTS, WRITES, CPU = "idle_requests_per_hour", "idle_writes", "idle_cpu_secon
 DESIRED = ("request_to_change_p50", "request_to_change_p99")
 FACT = ("last_fact_to_change_p50", "last_fact_to_change_p99")
 LOADED = ("last_fact_to_change_500_nodes_p50", "last_fact_to_change_500_nodes_p99")
+NINE, BESIDE_NINE = "nine_requests_p50", ("request_to_change_of_nine", "last_fact_to_change_of_nine")
 IDLE = (RSS_IDLE, REQUESTS, WRITES, CPU)
-ALL = (*DESIRED, *FACT, *LOADED, START, *IDLE, RSS_PENDING, RSS_AFTER, WORKERS)
+ALL = (NINE, *DESIRED, *FACT, *BESIDE_NINE, *LOADED, START, *IDLE, RSS_PENDING, RSS_AFTER, WORKERS)
 TARGETS = {
     # Twice what two quiet cores took, against the slower of both servers.
     DESIRED[0]: 300.0, DESIRED[1]: 600.0, FACT[0]: 220.0, FACT[1]: 450.0, LOADED[0]: 520.0, LOADED[1]: 940.0,
@@ -77,7 +79,9 @@ class Run:
 async def measure(run: Run) -> Found:
     """Measure everything. Raises BenchError and whatever the server raises."""
     async with servers.opened(run.apiserver, run.folder) as server, side.opened(server) as cluster:
-        found = await _start(cluster, run) | await _quiet(cluster, run)
+        found = await _start(cluster, run) | await _nine(cluster, run) | await _quiet(cluster, run)
+        for ratio, (ours, _) in zip(BESIDE_NINE, (DESIRED, FACT), strict=True):
+            found |= _figure(ratio, (found[ours].value or 0.0) / (found[NINE].value or 1.0), "times", "in this run")
         found |= await _crowded(cluster, run, found[RSS_PENDING].value or 0.0)
     return {name: found[name] for name in ALL}
 
@@ -99,6 +103,27 @@ async def _start(cluster: side.Side, run: Run) -> Found:
     counted = took[1:]
     note = f"median of {len(counted)}, {min(counted):.2f} to {max(counted):.2f}; bytecode compiled, one start before"
     return _figure(START, figures.quantile(counted, 0.5), "s", note)
+
+
+async def _nine(cluster: side.Side, run: Run) -> Found:
+    """What OpenShift's controller sends for a transition, one after the other, by a client that does nothing else.
+
+    Three conditions of its own are written and repeated in its ClusterOperator, an event is made, Infrastructure is read
+    and written (cluster-config-operator pkg/operator/topology_transition_controller, pull request 495).
+    """
+    api, took = cluster.api, []
+    for trial in range(_WARM_UP + run.sizes.trials):
+        began = time.perf_counter()
+        for number in range(3):
+            mark = {"metadata": {"annotations": {"bench": f"{trial}-{number}"}}}
+            await api.patch(kinds.CONFIGS, "cluster", mark)
+            await api.patch(kinds.CLUSTER_OPERATORS, "etcd", mark)
+        await api.create(kinds.CONFIG_MAPS, {"metadata": {"name": f"bench-{trial}", "namespace": "default"}})
+        infrastructure = await api.get(kinds.INFRASTRUCTURES, "cluster")
+        infrastructure["status"]["etcdDiscoveryDomain"] = f"{trial}.example.com"
+        await api.put(kinds.INFRASTRUCTURES, infrastructure, "status")
+        took.append((time.perf_counter() - began) * 1000)
+    return _figure(NINE, figures.quantile(took[_WARM_UP:], 0.5), "ms", "what a change costs a client that sends nine")
 
 
 async def _quiet(cluster: side.Side, run: Run) -> Found:
