@@ -205,9 +205,9 @@ envtest: $(STAMP) ## build: kube-apiserver, kube-controller-manager, etcd and ku
 engines: $(STAMP) ## build: the engines of a fleet (OCM work and placement, config-policy-controller), built once from Go modules
 	@folder=$$($(ENGINES) build) && echo "engines of a fleet: $$folder"
 
-lab: $(STAMP) ## judge: a story with real operators beside this one (WITH="mco cvo" STORY=grow SOURCES=DIR), or with the real oc (CLIENT=oc; RECORD=1: archives for tests)
+lab: $(STAMP) ## judge: a story with real operators beside this one (WITH="mco cvo" STORY=grow SOURCES=DIR, HOURS=3 of quiet after it), or with the real oc (CLIENT=oc; RECORD=1: archives for tests)
 ifeq ($(CLIENT),)
-	@PYTHON=$(BIN)/python $(BIN)/python -m lab.real --story '$(if $(filter command line environment,$(origin STORY)),$(STORY),grow)' $(or $(WITH),mco cvo)
+	@PYTHON=$(BIN)/python $(BIN)/python -m lab.real --story '$(if $(filter command line environment,$(origin STORY)),$(STORY),grow)' --hours $(or $(HOURS),0) $(or $(WITH),mco cvo)
 else
 	@test '$(CLIENT)' = oc || { echo 'make lab: choose CLIENT=oc' >&2; exit 2; }
 	@PYTHON=$(BIN)/python hack/lab/lab build oc >/dev/null

@@ -45,7 +45,7 @@ from topology_simulator.etcd import certificates, keeping
 from . import operators, played, recorded, services, updates, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 _STORIES = operators.HERE / "stories"
 _BUILT = operators.ROOT / "build" / "lab"
@@ -177,7 +177,10 @@ class Stage:
                 self.seen.metrics(await probes.scraped(ours.url))
             for name, pid in {**keeper.pids, own_objects.NAME: ours.pid}.items():
                 with contextlib.suppress(OSError, IndexError):  # it has just ended
-                    self.seen.memory[name] = _memory(pid)
+                    self.seen.memory[name] = _memory(pid, "VmHWM")
+            with contextlib.suppress(OSError, IndexError):
+                descriptors = len(os.listdir(f"/proc/{ours.pid}/fd"))  # noqa: PTH208 - names
+                self.seen.rests(time.time(), _memory(ours.pid, "VmRSS"), descriptors)
             await asyncio.sleep(1.0)
 
     async def _restart(self, keeper: keeping.Keeping, commands: dict[str, list[str]]) -> None:
@@ -200,10 +203,17 @@ class Stage:
                 shutil.copy(file, self._folder)
 
 
-def _memory(pid: int) -> int:
-    """Return the most that a process has had, in MiB."""
+def _memory(pid: int, what: str) -> int:
+    """Return what a process has (VmRSS), or the most that it has had (VmHWM), in MiB."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    return int(status.partition("VmHWM:")[2].split()[0]) >> 10
+    return int(status.partition(f"{what}:")[2].split()[0]) >> 10
+
+
+def _quiet(hours: float) -> Iterator[scenario.Step]:
+    """Yield pauses of so many hours, each as long as a step may be."""
+    while hours > 0:
+        yield scenario.Step(pause=min(hours, 2.0) * 3600 / PACE.scale)
+        hours -= 2.0
 
 
 def _described() -> str:
@@ -216,6 +226,7 @@ def main() -> int:
     """Play one story and judge it."""
     parser = argparse.ArgumentParser(prog="make lab", description=__doc__)
     parser.add_argument("--story", default="grow")
+    parser.add_argument("--hours", type=float, default=0.0, help="of quiet after the story (default: 0)")
     parser.add_argument("names", nargs="*", metavar="NAME")
     given = parser.parse_args()
     for what, asked, there in (
@@ -232,7 +243,8 @@ def main() -> int:
     # Its end is the end of all that it has started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     about = {"this operator": _described()}  # before it runs: the checkout may go on
-    stage = Stage(names, scenario.load(str(_STORIES / f"{given.story}.yaml")), folder)
+    story = scenario.load(str(_STORIES / f"{given.story}.yaml"))
+    stage = Stage(names, story.model_copy(update={"steps": (*story.steps, *_quiet(given.hours))}), folder)
     try:
         asyncio.run(stage.run())
     except _NOT_UP as error:

@@ -52,6 +52,8 @@ class Seen:
     """Each change of the topology, and during which update it was."""
     memory: dict[str, int] = field(default_factory=dict)
     """The most that each process has had, in MiB."""
+    rest: list[tuple[float, int, int]] = field(default_factory=list)
+    """Since Completed: when, MiB of memory and open descriptors of this operator."""
     _pair: tuple[object, ...] = ()
     _updating: tuple[str, ...] = ()
     _objection: str = "\0"
@@ -124,6 +126,11 @@ class Seen:
             check = dict(_LABEL.findall(labels))
             if check["stage"] == "Convergence":
                 _note(self.checks.setdefault(check["check"], []), check["status"])
+
+    def rests(self, now: float, memory: int, descriptors: int) -> None:
+        """Take up what this operator has."""
+        if "Completed" in self.moments:
+            self.rest.append((now, memory, descriptors))
 
     def leases(self, when: str, leases: Iterable[Mapping[str, Any]]) -> None:
         """Take up all Leases, `when` they were read."""
@@ -204,6 +211,7 @@ def figures(seen: Seen, events: Iterable[audit.Event], end: float) -> dict[str, 
                             if {"change", "Completed"} <= after.keys() else {}),
         "writes": {resource: dict(count.most_common()) for resource, count in counts.items()},
         "since Completed": dict(collections.Counter(ours).most_common()),
+        "hours since Completed": _hours(seen.rest),
         "changes": seen.changes,
         "came back": {name: history for name, history in seen.conditions.items() if len(history) > len(set(history))},
         "renders": seen.generations.get("now", 0) - seen.generations.get("request", 0),
@@ -214,6 +222,17 @@ def figures(seen: Seen, events: Iterable[audit.Event], end: float) -> dict[str, 
         "long leases": seen.long_leases,
         "loops": loops(events, request, completed, end),
     }  # fmt: skip
+
+
+def _hours(rest: list[tuple[float, int, int]]) -> list[str]:
+    """Return for each hour how much memory and how many descriptors there were."""
+    said = []
+    for _, hour in itertools.groupby(rest, lambda seen: (seen[0] - rest[0][0]) // 3600):
+        seen = list(hour)
+        (least, fewest), (most, many) = ([fold(each[n] for each in seen) for n in (1, 2)] for fold in (min, max))
+        minutes = (seen[-1][0] - seen[0][0]) / 60
+        said.append(f"{minutes:.0f} minutes: {least} to {most} MiB, {fewest} to {many} descriptors")
+    return said
 
 
 def _fell(history: list[str]) -> int:
