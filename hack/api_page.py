@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import yaml
+
 import explained
 from kubectl_topology.commands.explain import Explanation
 from topology_api import crd, vocabulary
@@ -264,6 +266,7 @@ def _labels(labels: Mapping[str, frozenset[str] | None]) -> str:
 
 
 _CONTENTS = "contents"
+_OF_NAMES = yaml.safe_load(pathlib.Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 _TABLES: dict[str, Callable[[Facts], str]] = {
     _CONTENTS: lambda _: "",
     "request": lambda _: _fields({"properties": {crd.DESIRED: crd.desired_schema()}}, "spec"),
@@ -271,26 +274,12 @@ _TABLES: dict[str, Callable[[Facts], str]] = {
     "columns": lambda facts: _table(
         ("column", "field"), ((f"`{item['name']}`", f"`{item['detail']}`") for item in facts.of("column"))
     ),
-    "topologies": _meanings("topology"),
-    "shapes": _meanings("shape"),
-    "phases": _meanings("phase"),
-    "problems": _meanings("problem"),
-    "check statuses": _meanings("check status", head="status"),
-    "stages": _meanings("stage"),
     "checks": _checks,
     "parameters": _parameter_meanings,
     "operands": _operands,
-    "advisories": _meanings("advisory"),
-    "conditions": _meanings("condition"),
     "reasons": _reasons,
-    "events": _meanings("event", head="reason"),
-    "annotations": _meanings("annotation", "label", head="name"),
-    "names": _meanings(
-        "ClusterOperator", "Lease", "ConfigMap", "namespace", "program", "Role", "ClusterRole", head="name"
-    ),
     "transitions": _definitions,
     "metrics": _metrics,
-    "recorded metrics": _meanings("recorded metric", head="series"),
     "alerts": lambda facts: _table(
         ("alert", "severity", "what to do"),
         (
@@ -298,5 +287,5 @@ _TABLES: dict[str, Callable[[Facts], str]] = {
             for item in facts.of("alert")
         ),
     ),
-    "exit codes": _meanings("exit code of cluster-topology-operator", head="code"),
+    **{mark: _meanings(*table["of"], head=table.get("head", "")) for mark, table in _OF_NAMES.items()},
 }

@@ -97,11 +97,9 @@ def affects(record: Mapping[str, Any], name: str, asked: str) -> bool:
         package = affected.get("package", {})
         if package.get("ecosystem") != "PyPI" or utils.canonicalize_name(package["name"]) != name:
             continue
-        if any(_same(listed, wanted) for listed in affected.get("versions", ())):
-            return True
-        if any(
-            _within(each["events"], wanted) for each in affected.get("ranges", ()) if each.get("type") == "ECOSYSTEM"
-        ):
+        ranges = (each["events"] for each in affected.get("ranges", ()) if each.get("type") == "ECOSYSTEM")
+        listed = any(_same(each, wanted) for each in affected.get("versions", ()))
+        if listed or any(_within(events, wanted) for events in ranges):
             return True
     return False
 
@@ -175,17 +173,7 @@ ALLOWED = frozenset(
     re.findall(r"(?m)^\| `([\w.-]+)` \|", _PAGE.read_text(encoding="utf-8").partition("## Licences")[2])
 )
 """What may be in the image; the page says what it asks of a distributor of the image."""
-_NAMES = {
-    "Apache 2.0": "Apache-2.0",
-    "Apache License 2.0": "Apache-2.0",
-    "BSD License": None,
-    "Dual License": None,
-    "License :: OSI Approved :: Apache Software License": "Apache-2.0",
-    "License :: OSI Approved :: MIT License": "MIT",
-    "License :: OSI Approved :: ISC License (ISCL)": "ISC",
-    "License :: OSI Approved :: Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
-    "License :: OSI Approved :: Python Software Foundation License": "PSF-2.0",
-}
+_NAMES: dict[str, str | None] = yaml.safe_load(pathlib.Path(__file__).with_name("licences.yaml").read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,10 +133,12 @@ async def opened(  # noqa: PLR0913 - what the command line offers
                 account = served.account(await own_objects.token(api))
         if any(step.feature_gate is not None and step.feature_gate.name == native.GATE for step in story.steps):
             await install.serve_native_field(api)
-        members = None
+        members, asking = None, tuple[str, ...]()
         if etcd == "real" and not story.cluster.hosted:
             members = await stack.enter_async_context(etcds.Cluster())
             await members.bootstrap("master-0")
+            # It leads the operator to the others.
+            asking = ("--etcd-cert-dir", str(members.client_folder()), "--etcd-endpoints", ",".join(members.urls))
         actors = await stack.enter_async_context(hub.Actors(access, speeds, real_etcd=members, release=story.release))
         process, certified = None, None
         settle = settle_seconds or max(1, round(_SETTLE_SECONDS * speeds.scale))
@@ -144,7 +146,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
             theirs = file
             if manifests or account is not None:
                 theirs = kubeconfig.write(folder / "kubeconfig-operator", account or served.administrator)
-            flags = (*flags, *_asking(members), *_hurried(story, folder))
+            flags = (*flags, *asking, *_hurried(story, folder))
             tls = None
             if https:
                 if (clients := served.clients) is None:
@@ -166,13 +168,6 @@ async def opened(  # noqa: PLR0913 - what the command line offers
             serving=certified,
             store=served.store,
         )
-
-
-def _asking(members: etcds.Cluster | None) -> tuple[str, ...]:
-    """Return the operator's flags for asking these members; the first leads it to the others."""
-    if members is None:
-        return ()
-    return ("--etcd-cert-dir", str(members.client_folder()), "--etcd-endpoints", ",".join(members.urls))
 
 
 def _hurried(story: scenario.Scenario, folder: pathlib.Path) -> tuple[str, ...]:

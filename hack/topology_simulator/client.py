@@ -44,12 +44,12 @@ class ApiError(ClientError):
 
 
 @contextlib.contextmanager
-def allowing(code: int) -> Iterator[None]:
-    """Let a refusal with this code pass, such as 404 for what is gone already."""
+def allowing(*codes: int) -> Iterator[None]:
+    """Let a refusal with one of these codes pass, such as 404 for what is gone already."""
     try:
         yield
     except ApiError as error:
-        if error.code != code:
+        if error.code not in codes:
             raise
 
 

@@ -95,12 +95,9 @@ class Levers:
             self._pulled.remove(lever)
 
 
-_DEFAULT = "HighlyAvailable"
-
-
 def request(played: scenario.Scenario) -> str:
     """Return the command that makes the request of a scenario."""
-    topology = next((step.request.topology for step in played.steps if step.request), _DEFAULT)
+    topology = next((step.request.topology for step in played.steps if step.request), "HighlyAvailable")
     body = json.dumps({"spec": {"desiredTopology": topology}}, separators=(",", ":"))
     return _merge("infrastructure", "cluster", body=body)
 

@@ -69,7 +69,6 @@ class Player:
             "stays": self._stays,
             "pause": lambda seconds: asyncio.sleep(seconds * speeds.scale),
             "tell": tell,
-            "flap": self._flap,
             "evict_operator": lambda _: self._evict(),
             "kill_operator": lambda _: self._running().evict(speeds.evicted, killed=True),
             "freeze_operator": lambda _: self._running().freeze(),
@@ -265,10 +264,3 @@ class Player:
             raise ScenarioFailedError("there is no backup to restore etcd from")
         self._tell("etcd is restored from the backup: what came after it has never happened")
         await self._store.put_back(self._backup, bump=backups.BUMPS[way], down=self._pace.restored)
-
-    async def _flap(self, flap: scenario.Flap) -> None:
-        for _ in range(flap.times):
-            self._actors.order("down", flap.node)
-            await asyncio.sleep(flap.seconds * self._pace.scale)
-            self._actors.order("up", flap.node)
-            await asyncio.sleep(flap.seconds * self._pace.scale)

@@ -148,14 +148,6 @@ class Request(Part):
     refused: bool = False
 
 
-class Flap(Part):
-    """Take a node down and up again, `times` times, `seconds` each way."""
-
-    node: Name
-    times: Annotated[int, Field(ge=1, le=100)] = 1
-    seconds: Seconds = 1.0
-
-
 class Printed(_Choice):
     """Where the operator has printed a command: an advisory, or the message of a condition (from `oc` on)."""
 
@@ -197,7 +189,6 @@ class Step(_Choice):
     stays: Stays | None = None
     stick_learner: Name | None = None
     heal_learner: Name | None = None
-    flap: Flap | None = None
     down: Name | None = None
     up: Name | None = None
     link_machine: Name | None = None

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from test.component import process, real
 from topology_simulator import box, install, proxy
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from topology_simulator import client as clients
     from topology_simulator import cluster as simulated
-    from topology_simulator.apiserver.requests import Log, Record, Request
+    from topology_simulator.apiserver.requests import Record, Request
 
 _WRITES = frozenset({"create", "update", "patch", "delete"})
 _BOOKMARK_SECONDS = 1.0
@@ -95,37 +95,12 @@ def refuse(code: int, message: str) -> statuses.StatusError:
     return statuses.StatusError(code, message)
 
 
-class Front(Protocol):
-    """What clients are connected to: the embedded server itself, or the proxy before the real one."""
-
-    faults: faults.Faults
-    requests: Log
-
-    @property
-    def port(self) -> int:
-        """Where it listens, or last did."""
-
-    @property
-    def url(self) -> str:
-        """The same as a URL."""
-
-    @property
-    def open_watches(self) -> list[Request]:
-        """The requests of the watches that are open now."""
-
-    async def start(self, port: int = 0) -> str:
-        """Listen."""
-
-    async def stop(self) -> None:
-        """Cut everything and stop listening."""
-
-
 class Server(abc.ABC):
     """An API server in the hands of a test. Close it with `stop`."""
 
     is_real = False
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, front: faults.Front) -> None:
         self._front = front
         self.writes: list[Write] = []
         front.faults.on_request(is_write, self._note)
@@ -381,16 +356,8 @@ class Place:
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator[Server]:
         """Open an empty server; a real one when the one before is closed."""
-        if self._session is None:
-            made: Server = Embedded()
-            try:
-                await made.start()
-                yield made
-            finally:
-                await made.stop()
-            return
-        async with self._vacant:
-            made = Real(self._session)
+        async with self._vacant if self._session is not None else contextlib.nullcontext():
+            made: Server = Embedded() if self._session is None else Real(self._session)
             try:
                 await made.start()
                 yield made

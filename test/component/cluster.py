@@ -34,24 +34,8 @@ async def set_endpoints(api: client.Client, data: dict[str, str | None]) -> None
     await api.patch(kinds.CONFIG_MAPS, simulated.ETCD_ENDPOINTS, {"data": data}, simulated.ETCD_NAMESPACE)
 
 
-async def set_conditions(
-    api: client.Client, kind: kinds.Kind, name: str, *wanted: conditions.Condition, without: tuple[str, ...] = ()
-) -> None:
-    """Put conditions into an object's status and take others out."""
-    changed = conditions.merged(await api.get(kind, name), wanted, without)
-    if changed is not None:
-        await api.patch_status(kind, name, {"conditions": changed})
-
-
 async def switch_native(api: client.Client, *, on: bool) -> None:
     """Turn the feature gate of the native controller on or off for the version that runs."""
     part = "enabled" if on else "disabled"
     entry = {"version": simulated.VERSION, "enabled": [], "disabled": [], part: [{"name": "MutableTopology"}]}
     await api.patch_status(kinds.FEATURE_GATES, "cluster", {"featureGates": [entry]})
-
-
-async def renew_etcd_lease(api: client.Client, *, ago: float = 0.0) -> None:
-    """Write the lease of the etcd operator as if it had been renewed `ago` seconds ago."""
-    stamp = conditions.now_micro() if not ago else conditions.now(ago).replace("Z", ".000000Z")
-    change = {"spec": {"renewTime": stamp}}
-    await api.patch(kinds.LEASES, simulated.ETCD_LEASE, change, simulated.ETCD_OPERATOR_NAMESPACE)

@@ -10,15 +10,13 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from test import polling
-from topology_simulator import client, kinds
+from topology_simulator import client, install, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Schema = dict[str, Any]
 Versions = list[dict[str, Any]]
-NOT_YET = frozenset({404, 429, 503})
-"""What a server answers about a kind whose definition it has yet to take in."""
 
 
 async def change(api: client.Client, kind: kinds.Kind, alter: Callable[[Schema], Schema]) -> Versions:
@@ -50,13 +48,10 @@ async def _put(api: client.Client, kind: kinds.Kind, versions: Versions) -> None
     columns = [one["name"] for one in versions[0].get("additionalPrinterColumns") or []]
 
     async def in_force() -> bool:
-        try:
-            found = await api.table(kind)
-        except client.ApiError as error:
-            if error.code in NOT_YET:
-                return False
-            raise
-        return (_MARK["name"] in columns) is (_MARK["name"] in [one["name"] for one in found["columnDefinitions"]])
+        with client.allowing(*install.NOT_YET):
+            found = [one["name"] for one in (await api.table(kind))["columnDefinitions"]]
+            return (_MARK["name"] in columns) is (_MARK["name"] in found)
+        return False
 
     await polling.until(f"the definition of {kind.plural} is in force", in_force)
 
@@ -65,13 +60,10 @@ async def until_served(api: client.Client, kind: kinds.Kind, seconds: float = 30
     """Wait until the server serves a kind: one that is ready has yet to look at its definitions."""
 
     async def ask() -> bool:
-        try:
+        with client.allowing(*install.NOT_YET):
             await api.list(kind)
-        except client.ApiError as error:
-            if error.code in NOT_YET:
-                return False
-            raise
-        return True
+            return True
+        return False
 
     await polling.until(f"{kind.plural} are served", ask, seconds)
 

@@ -1,9 +1,10 @@
-"""What others do to the one write that matters, on a real API server: deny it by admission, or apply what was before.
+"""What others do to the one write that matters: deny it by admission, apply what was before, take our fields away.
 
 A policy or webhook of somebody else denies the change: no right is missing, and the reason that people read names what
 denied it. And cluster-network-operator, on platforms with virtual IPs, reads Infrastructure and later applies the whole
 typed status by server-side apply with force and without a resourceVersion (pkg/controller/infrastructureconfig and
 pkg/apply/apply.go, release-4.20 to release-4.22): no version stops that, and it takes the topology back.
+The version operator's own definition has none of our fields: nothing is claimed while nothing can be recorded.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+import pytest
 
 from test import polling
-from test.component import backend, real
+from test.component import backend, definitions, phases, real
 from test.component import world as worlds
 from test.component.test_guards_of_the_change import pending, set_schedulable
 from topology_simulator import client as clients
@@ -185,3 +187,31 @@ async def test_a_topology_that_is_set_back_is_reported_with_its_writer_and_not_f
         await world.until_phase("Completed")
         assert await world.pair() == worlds.MOVED
         assert len(world.server.topology_changes) == 2
+
+
+# -- the definition of before is applied
+
+
+@pytest.mark.on_real
+async def test_put_back_while_admitting_nothing_moves_and_the_request_can_be_made_again(world: World) -> None:
+    await phases.reach(world, "Admitting")
+    block = await world.until_condition("Upgradeable", "False", "TransitionInProgress")
+    ours = await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.without_our_fields)
+    # The echo arrives: the last thing that the change of topology waited for.
+    await phases.go_on(world, "Admitting")
+
+    degraded = await world.until_condition("Degraded", "True", "APINotInstalled", seconds=15.0)
+    for named in ("infrastructures.config.openshift.io", "cluster-topology-operator manifests --crd-patch"):
+        assert named in degraded["message"]
+    # The copy of the record still says Admitting: whether a change is on its way cannot be told from here.
+    assert (await world.condition("Upgradeable"))["message"] == block["message"]
+    assert await world.moves() == []
+    assert world.server.topology_changes == []
+
+    await definitions.restore(world.api, kinds.INFRASTRUCTURES, ours)
+    # The request was dropped with the field, so this is another one, and may be told as such.
+    await world.ask_for()
+    await world.until_phase("Completed", seconds=20.0)
+    assert await world.moves() == [worlds.MOVED]
+    assert len(world.server.topology_changes) == 1
+    await world.until_condition("Degraded", "False", "AsExpected")

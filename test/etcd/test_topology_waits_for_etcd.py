@@ -16,7 +16,7 @@ from test.component import cluster as facts
 from test.component import world as worlds
 from test.etcd import asking, conftest
 from topology_simulator import cluster as simulated
-from topology_simulator import kinds, machines
+from topology_simulator import conditions, kinds, machines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,7 +43,9 @@ class Story:
         data: dict[str, str | None] = dict.fromkeys(found["data"])
         data |= {ids[name]: machines.address(machines.number_of(name)) for name in conftest.THREE}
         await facts.set_endpoints(self.world.api, data)
-        await facts.set_conditions(self.world.api, kinds.ETCDS, "cluster", *simulated.etcd_states(3))
+        well = conditions.merged(await self.world.api.get(kinds.ETCDS, "cluster"), simulated.etcd_states(3))
+        if well is not None:
+            await self.world.api.patch_status(kinds.ETCDS, "cluster", {"conditions": well})
 
     async def begin(self) -> None:
         """Claim, start the operator and request."""
@@ -70,7 +72,8 @@ class Story:
         async def still() -> bool:
             nonlocal number
             number += 1
-            await facts.renew_etcd_lease(self.world.api)
+            renewed = {"spec": {"renewTime": conditions.now_micro()}}
+            await self.world.api.patch(kinds.LEASES, simulated.ETCD_LEASE, renewed, simulated.ETCD_OPERATOR_NAMESPACE)
             await self.world.api.patch(
                 kinds.CONFIG_MAPS,
                 simulated.ETCD_ENDPOINTS,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
+import hypothesis
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -23,6 +24,9 @@ from .stage import HAPPENINGS, Stage
 if TYPE_CHECKING:
     from .operators import Process
     from .server import Key
+
+STORY = hypothesis.settings(stateful_step_count=40, deadline=None, database=None, report_multiple_bugs=False)
+"""What an example is like, whether a promise or a mutation is looked at."""
 
 
 @dataclasses.dataclass(slots=True)

@@ -12,13 +12,7 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 from . import judge, machine, mutations
 
 _HUNT = hypothesis.settings(
-    max_examples=150,
-    stateful_step_count=40,
-    deadline=None,
-    database=None,
-    report_multiple_bugs=False,
-    suppress_health_check=tuple(HealthCheck),
-    phases=(Phase.generate,),
+    machine.STORY, max_examples=150, suppress_health_check=tuple(HealthCheck), phases=(Phase.generate,)
 )
 
 

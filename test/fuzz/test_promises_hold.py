@@ -28,11 +28,8 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "64"))
 SEED = int(os.environ[exploring.VARIABLE])
 SHARDS = 16
 PROFILE = hypothesis.settings(
+    machine.STORY,
     max_examples=-(-EXAMPLES // SHARDS),
-    stateful_step_count=40,
-    deadline=None,
-    database=None,
-    report_multiple_bugs=False,
     # An example is a story of up to forty steps in virtual time: long by nature.
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much),
     phases=(Phase.generate, Phase.shrink) if "FUZZ_SHRINK" in os.environ else (Phase.generate,),

@@ -29,8 +29,8 @@ def _say(text: str) -> None:
 async def _row(row: Row, embedded: sides.Side, real: sides.Side, kept: record.Record, *, write: bool) -> str:
     """Ask both a row and print what it came to; return that in a word."""
     try:
-        mine, theirs = [await side.ask(row) for side in (embedded, real)]
-    except (asking.PreparationError, TimeoutError, LookupError, TypeError) as error:
+        mine, theirs = [await asking.ask(side, row) for side in (embedded, real)]
+    except (sides.PreparationError, TimeoutError, LookupError, TypeError) as error:
         _say(f"  DIFFERS {row.name}\n    {error!r}")
         return "DIFFERS"
     if write:

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
+from simulator_tests.parity import normal, rows, samples, sides
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simulator_tests.parity import sides, table
+    from simulator_tests.parity import table
 
 KUBECTL = "kubectl"
 """The type of an answer that kubectl has printed; its warnings are what it said to the standard error."""
@@ -29,10 +31,6 @@ _SECONDS = 20.0
 _PAUSE_SECONDS = 0.05
 _SHOWN_HEADERS = ("Retry-After", "Allow")
 _PLACEHOLDER = re.compile(r"\{([a-z]\w*(?:\.[\w-]+)*)\}")
-
-
-class PreparationError(Exception):
-    """A step that only prepares did not succeed; the message has the request and the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,16 @@ def _fill(value: Any, names: Mapping[str, Any]) -> Any:
     return _PLACEHOLDER.sub(read, value)
 
 
-class Asking:
+async def ask(side: sides.Side, row: table.Row) -> list[Any]:
+    """Return the normalised answers of a side to a row. Raises sides.PreparationError."""
+    name = f"row-{rows.NUMBERS[row.name]}"
+    if row.namespace:
+        await side.create(samples.NAMESPACES, samples.namespace(name))
+    answers = await _Asking(side, name).all(row.steps)
+    return normal.normalised([answer.value() for answer in answers], name)
+
+
+class _Asking:
     """Asks one side. `row` is the name that this row alone uses there."""
 
     def __init__(self, side: sides.Side, row: str) -> None:
@@ -95,7 +102,7 @@ class Asking:
         self._names: dict[str, Any] = {"row": row}
 
     async def all(self, steps: tuple[table.Step, ...]) -> list[Answer]:
-        """Perform steps in their order; return the answers of those that are compared. Raises PreparationError."""
+        """Perform steps in their order; return the answers that are compared. Raises sides.PreparationError."""
         found: list[Answer] = []
         for step in steps:
             answers = await self._perform(step)
@@ -115,7 +122,7 @@ class Asking:
             await asyncio.sleep(_PAUSE_SECONDS)
             answer = await self._one(step)
         if not step.compared and not answer.good:
-            raise PreparationError(f"{self._side.name}: {step.method} {self._path(step)}: {answer}")
+            raise sides.PreparationError(f"{self._side.name}: {step.method} {self._path(step)}: {answer}")
         if step.keep:
             self._names[step.keep] = answer.body
         if step.view is not None and answer.code < 300:

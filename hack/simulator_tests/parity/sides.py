@@ -20,7 +20,7 @@ import aiohttp
 import yaml
 from test import processes
 
-from simulator_tests.parity import asking, normal, rows, samples, table
+from simulator_tests.parity import samples, table
 from topology_simulator import binaries, kubeconfig
 from topology_simulator.apiserver import server as embedded_server
 
@@ -33,9 +33,13 @@ _READY_SECONDS = 30.0
 _PAUSE_SECONDS = 0.05
 
 
+class PreparationError(Exception):
+    """A step that only prepares did not succeed; the message has the request and the answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two servers, with an open session: `ask` it rows once it is prepared."""
+    """One of the two servers, with an open session: rows are for one that is prepared."""
 
     name: str
     access: kubeconfig.Access
@@ -50,14 +54,6 @@ class Side:
         environment = {"KUBECONFIG": str(self.home / "kubeconfig"), "HOME": str(self.home), "PATH": os.defpath, **more}
         return await processes.run(binaries.folder() / "kubectl", *words, given=given, env=environment, cwd=self.home)
 
-    async def ask(self, row: table.Row) -> list[Any]:
-        """Return the normalised answers to a row. Raises asking.PreparationError."""
-        name = f"row-{rows.NUMBERS[row.name]}"
-        if row.namespace:
-            await self._create(samples.NAMESPACES, samples.namespace(name))
-        answers = await asking.Asking(self, name).all(row.steps)
-        return normal.normalised([answer.value() for answer in answers], name)
-
     async def version(self) -> str:
         """Return which version of Kubernetes it says it is."""
         return str((await self._get("/version"))["gitVersion"])
@@ -65,7 +61,7 @@ class Side:
     async def prepare(self) -> None:
         """Create the definitions of `samples`; wait until their kinds are served and told of."""
         for one in samples.DEFINED:
-            await self._create(samples.DEFINITIONS, one)
+            await self.create(samples.DEFINITIONS, one)
         async with asyncio.timeout(_READY_SECONDS):
             while not await self._ready():  # noqa: ASYNC110  # a server of another process has no event
                 await asyncio.sleep(_PAUSE_SECONDS)
@@ -88,12 +84,13 @@ class Side:
             said = await response.read()
             return json.loads(said) if response.status == HTTPStatus.OK else {}
 
-    async def _create(self, path: str, obj: dict[str, Any]) -> None:
+    async def create(self, path: str, obj: dict[str, Any]) -> None:
+        """Create an object. Raises PreparationError."""
         url, limit = self.access.server + path, aiohttp.ClientTimeout(total=_READY_SECONDS)
         async with self.session.post(url, json=obj, timeout=limit) as response:
             if response.status != HTTPStatus.CREATED:
                 said = await response.text()
-                raise asking.PreparationError(f"{self.name}: {path}: {response.status} {said}")
+                raise PreparationError(f"{self.name}: {path}: {response.status} {said}")
 
 
 @contextlib.asynccontextmanager

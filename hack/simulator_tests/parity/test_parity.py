@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from simulator_tests.parity import differences, record, rows, sides, verdict
+from simulator_tests.parity import asking, differences, record, rows, sides, verdict
 from topology_simulator import binaries
 from topology_simulator.envtest import server
 
@@ -79,7 +79,7 @@ async def real() -> AsyncIterator[sides.Side]:
 async def test_the_embedded_server_answers_as_the_real_one_did(embedded: sides.Side, row: Row) -> None:
     if any(step.method == "KUBECTL" for step in row.steps):
         kubectl_as_recorded()
-    found = verdict.judge(row.name, await embedded.ask(row), RECORD.answers[row.name], differences.ALL)
+    found = verdict.judge(row.name, await asking.ask(embedded, row), RECORD.answers[row.name], differences.ALL)
     if not found.good:
         pytest.fail(found.report(), pytrace=False)
 
@@ -87,7 +87,7 @@ async def test_the_embedded_server_answers_as_the_real_one_did(embedded: sides.S
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("row", [row for row in rows.ALL if row.name in SAMPLE], ids=lambda row: row.name)
 async def test_the_real_server_still_answers_so(real: sides.Side, row: Row) -> None:
-    news = verdict.outdated(RECORD.answers[row.name], await real.ask(row))
+    news = verdict.outdated(RECORD.answers[row.name], await asking.ask(real, row))
     if news:
         pytest.fail("\n".join((f"{row.name}:", *news, "make parity PARITY_FLAGS=--record")), pytrace=False)
 

@@ -27,13 +27,7 @@ if TYPE_CHECKING:
 _STATUS = f"{policy_server.OPERATOR}/status"
 _FORGED = {"phase": "Completed", "name": "sno-to-ha-compact"}
 _JSON = "application/json"
-
-
 _OTHER = "admission-other"
-
-
-async def _operator(ground: policy_server.PolicyServer, name: str = "topology") -> Object:
-    return await ground.api.get(kinds.CLUSTER_OPERATORS, name)
 
 
 async def test_nothing_is_confirmed_by_creating_it(ground: policy_server.PolicyServer) -> None:
@@ -61,7 +55,8 @@ async def test_nothing_is_confirmed_by_creating_it(ground: policy_server.PolicyS
             assert (await ground.send("admin", created(**{name: value}))).code == 201
         answer = await ground.send("janitor", created(**{changes.PAUSED: "true", changes.MARK: "new"}), dry=False)
         assert answer.code == 201, answer
-        assert not changes.CONFIRMED.keys() & (await _operator(ground))["metadata"]["annotations"].keys()
+        operator = await ground.api.get(kinds.CLUSTER_OPERATORS, "topology")
+        assert not changes.CONFIRMED.keys() & operator["metadata"]["annotations"].keys()
     finally:
         await ground.api.delete(kinds.CLUSTER_OPERATORS, "topology")
         await ground.anew()

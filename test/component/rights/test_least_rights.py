@@ -11,7 +11,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from test import polling
-from test.component import cluster
+from test.component import backend, cluster
 from test.component.rights import grants, restricted_world
 from topology_simulator import cluster as simulated
 from topology_simulator import conditions, kinds
@@ -81,7 +81,9 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Re
             change = {"metadata": {"annotations": {"somebody": "else"}}}
             await staged.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
 
-        staged.server.before(writes_the_record, write_in_between)
+        staged.server.before(
+            lambda request: backend.is_write(request) and request.target.plural == "infrastructures", write_in_between
+        )
         await staged.ask_for(None)
         await staged.until_phase("Idle")
         await cluster.switch_native(staged.api, on=True)
@@ -105,11 +107,6 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Re
 def reads(staged: RestrictedWorld, name: str) -> bool:
     """Whether this was read by its name: nothing watches it."""
     return name in {one.name for one in staged.asked() if one.verb == "get"}
-
-
-def writes_the_record(request: requests.Request) -> bool:
-    by_operator = request.user_agent.startswith("cluster-topology-operator/")
-    return by_operator and (request.verb, request.target.plural) == ("patch", "infrastructures")
 
 
 LEFT = "DnsmasqConfigurationLeft"
