@@ -226,13 +226,13 @@ def figures(seen: Seen, events: Iterable[audit.Event], end: float) -> dict[str, 
 
 def _hours(rest: list[tuple[float, int, int]]) -> list[str]:
     """Return for each hour how much memory and how many descriptors there were."""
-    said = []
-    for _, hour in itertools.groupby(rest, lambda seen: (seen[0] - rest[0][0]) // 3600):
-        seen = list(hour)
-        (least, fewest), (most, many) = ([fold(each[n] for each in seen) for n in (1, 2)] for fold in (min, max))
-        minutes = (seen[-1][0] - seen[0][0]) / 60
-        said.append(f"{minutes:.0f} minutes: {least} to {most} MiB, {fewest} to {many} descriptors")
-    return said
+    hours = []
+    for _, samples in itertools.groupby(rest, lambda sample: (sample[0] - rest[0][0]) // 3600):
+        times, memory, descriptors = zip(*samples, strict=True)
+        minutes = f"{(times[-1] - times[0]) / 60:.0f} minutes"
+        counts = f"{min(descriptors)} to {max(descriptors)} descriptors"
+        hours.append(f"{minutes}: {min(memory)} to {max(memory)} MiB, {counts}")
+    return hours
 
 
 def _fell(history: list[str]) -> int:

@@ -108,7 +108,7 @@ async def _start(cluster: side.Side, run: Run) -> Found:
 async def _nine(cluster: side.Side, run: Run) -> Found:
     """What OpenShift's controller sends for a transition, one after the other, by a client that does nothing else.
 
-    Three conditions of its own are written and repeated in its ClusterOperator, an event is made, Infrastructure is read
+    Three conditions of its own are written and repeated in its ClusterOperator, an event is made, Infrastructure read
     and written (cluster-config-operator pkg/operator/topology_transition_controller, pull request 495).
     """
     api, took = cluster.api, []

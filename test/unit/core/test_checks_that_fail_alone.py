@@ -121,7 +121,7 @@ def _broken(
 def test_nodes_that_are_behind_are_excused_by_a_pause_of_their_own_pool_only(pool, hint):
     asked = next(one for one in DEFINITIONS if one.source.control_plane.value == "SingleReplica")
     cluster = measured_cluster.followed(asked)
-    first, *others = cluster.known.control_plane_nodes
+    first, *others = facts.readable(cluster.known.control_plane_nodes)
     pools = [worlds.pool(name, paused=name == pool) for name in ("master", "worker")]
     behind = dataclasses.replace(first, observed_topology="SingleReplica")
     answers = cluster.but(control_plane_nodes=(behind, *others), machine_config_pools=tuple(pools)).answers()
