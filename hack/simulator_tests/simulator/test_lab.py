@@ -107,6 +107,8 @@ def _story(per_minute: float, rest: tuple[float, float] = (0, 0), until: str = "
         seen.object(kinds.INFRASTRUCTURES, {**infrastructure, "status": record}, at)
         for status in ("Unmet", "Met"):
             seen.metrics(f'topology_transition_check_status{{check="A",stage="Convergence",status="{status}"}} 1.0')
+    for at, memory in ((1301, 60), (1361, 62), (4901, 61)):
+        seen.rests(at, memory, 40)
     often = ((1000, rest[0]), (1300, per_minute), (1400, rest[1]))
     times = [at for at in range(1400) if at % 60 < next(count for end, count in often if at < end)]
     events = [_write(who, "x", "y", at) for at in times for who in ("cvo", "actor")]
@@ -119,6 +121,8 @@ def test_a_story_is_judged_by_its_end_and_by_who_writes_how_often() -> None:
     assert calm["seconds"] == {"request": 0, "Pending": 0, "change": 100, "Converging": 100, "Completed": 300,
                                "change to Completed": 200}  # fmt: skip
     assert (calm["writes"]["infrastructures"], calm["fell back"], calm["not met"]) == ({"ours": 9}, {"A": 2}, [])
+    hours = ["1 minutes: 60 to 62 MiB, 40 to 40 descriptors", "0 minutes: 61 to 61 MiB, 40 to 40 descriptors"]
+    assert (calm["hours since Completed"], _story(3, until="X")["hours since Completed"]) == (hours, [])
     assert not any(verdict.faults(each, 10) for each in (calm, _story(30, (20, 0)), _story(30, (0, 20))))
     (loop,) = verdict.faults(_story(30, (10, 9)), 10)
     assert loop == "writes in a loop: cvo patch x/status y: 30 in the last minute, 10 in one at rest"
