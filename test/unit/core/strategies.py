@@ -189,8 +189,7 @@ def records() -> st.SearchStrategy[TopologyTransition]:
 @functools.cache
 def _made() -> tuple[TopologyTransition, ...]:
     """Records as this operator writes them."""
-    blocked = worlds.decide(worlds.healthy(scheduler=worlds.BROKEN)).record
-    assert blocked is not None
+    blocked = worlds.record_of(worlds.decide(worlds.healthy(scheduler=worlds.BROKEN)))
     return worlds.admitting(), worlds.converging(), worlds.completed(), blocked
 
 

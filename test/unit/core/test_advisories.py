@@ -323,8 +323,7 @@ LATER = worlds.NOW + timedelta(minutes=2)
 
 
 def last(decision: Decision) -> LastTransition | None:
-    assert decision.record is not None
-    return decision.record.last_transition
+    return worlds.record_of(decision).last_transition
 
 
 def done(record: TopologyTransition | None = None) -> facts.Facts:
@@ -357,15 +356,13 @@ def test_it_stays_in_every_phase_until_the_next_one_completes() -> None:
 
 def test_what_was_advised_for_a_request_goes_with_it() -> None:
     known = worlds.healthy(dnsmasq=True, scheduler=False)
-    pending = worlds.decide(known).record
-    assert pending is not None
+    pending = worlds.record_of(worlds.decide(known))
     assert [item.name for item in pending.advisories] == ["DnsmasqConfigurationLeft"]
     before = LastTransition(name="other", source=worlds.HA, target=worlds.SNO)
     for record in (pending, pending.model_copy(update={"last_transition": before})):
         cancelled = worlds.with_infrastructure(worlds.recorded(known, record), desired=None, generation=3)
         found = worlds.decide(cancelled, worlds.term(available=()))
-        assert found.record is not None
-        assert (found.phase, found.record.advisories) == (Phase.IDLE, ())
+        assert (found.phase, worlds.record_of(found).advisories) == (Phase.IDLE, ())
         assert last(found) == record.last_transition
 
 
@@ -398,10 +395,8 @@ def test_a_restart_is_advised_once_the_machines_have_restarted(
 def test_the_change_itself_advises_no_restart() -> None:
     """The machines restart in the next minutes, and the operators with them."""
     begun = worlds.moved(dataclasses.replace(worlds.healthy(), leader_leases=(lease(270),)), worlds.converging())
-    rolling = worlds.decide(begun).record
-    assert rolling is not None
+    rolling = worlds.record_of(worlds.decide(begun))
     assert AdvisoryName.TOPOLOGY_READ_AT_START not in [item.name for item in rolling.advisories]
     known = dataclasses.replace(done(worlds.converging()), leader_leases=(lease(270, renew_time=LATER),))
-    rolled = worlds.decide(known, now=LATER).record
-    assert rolled is not None
+    rolled = worlds.record_of(worlds.decide(known, now=LATER))
     assert AdvisoryName.TOPOLOGY_READ_AT_START in [item.name for item in rolled.advisories]

@@ -202,6 +202,8 @@ def test_a_silent_voter_is_unmet_when_it_may_be_down_and_unknown_when_the_troubl
     status, message = said(*GOOD[:2], silences=(silence(why="TLS: certificate has expired", down=False),))
     assert status is CheckStatus.UNKNOWN
     assert "node-2 (cafe) at https://192.0.2.12:2379: TLS: certificate has expired" in message
+    status, message = said(*worlds.voices(confirmed=False, unconfirmed=DOWN))
+    assert (status, message.count("gave no member list through the quorum")) == (CheckStatus.UNKNOWN, 3)
 
 
 def test_ill_health_that_could_not_be_asked_for_is_unknown() -> None:

@@ -277,6 +277,9 @@ def test_every_pool_with_machines_must_leave_its_baseline(name: str) -> None:
     assert f"{name} (still at rendered-{name}-1" in message
     rolled = (worlds.pool(**NEW), worlds.rolled(worlds.pool(name)))
     assert cluster.but(machine_config_pools=rolled).ask(POOLS)[0] is CheckStatus.MET
+    still = cluster.but(machine_config_pools=(worlds.pool(), worlds.pool(name)))
+    seen_before = still.measured_by(control_plane_observed="HighlyAvailable")
+    assert (still.ask(POOLS)[0], seen_before.ask(POOLS)[0]) == (CheckStatus.UNMET, CheckStatus.MET)
 
 
 KUBE_API_SERVER, SCHEDULER, ETCD = (

@@ -55,8 +55,7 @@ def test_completed_when_all_are_met_and_quiet_for_the_settle_time() -> None:
     found = settle(61)
     assert found.phase is Phase.COMPLETED
     assert not found.watch
-    assert found.record is not None
-    assert found.record.completed_time == AFTER + timedelta(seconds=61)
+    assert worlds.record_of(found).completed_time == AFTER + timedelta(seconds=61)
     assert row(found) == WELL | {"Progressing": (F, Reason.TRANSITION_COMPLETED)}
     assert reasons(found) == [EventReason.TRANSITION_COMPLETED]
 
@@ -99,6 +98,9 @@ def test_past_the_deadline_it_is_stuck_says_why_and_recovers() -> None:
 def test_evidence_that_cannot_be_read_after_the_change_degrades_after_five_minutes() -> None:
     first = worlds.decide(later(worlds.converging(), machine_config_pools=worlds.BROKEN), now=AFTER)
     at = AFTER + timedelta(minutes=5)
+    just = at - timedelta(seconds=1)
+    early = worlds.decide(later(first.record, just, machine_config_pools=worlds.BROKEN), now=just)
+    assert early.look_again == pytest.approx(1.05)
     found = worlds.decide(later(first.record, at, machine_config_pools=worlds.BROKEN), now=at)
     assert said(found, ConditionType.DEGRADED) == (T, Reason.EVIDENCE_UNREADABLE)
     assert said(found, ConditionType.PROGRESSING) == (T, Reason.TRANSITION_CONVERGING)
@@ -145,13 +147,9 @@ def test_a_lost_record_is_rebuilt_when_topology_is_the_target_of_the_copy(*, mak
     found = worlds.decide(known, now=AFTER)
     assert found.phase is Phase.CONVERGING
     assert found.steps == (Step.SAVE, Step.REPORT)
-    assert found.record is not None
-    assert (found.record.attempt, found.record.name, found.record.target) == (
-        record.attempt,
-        record.name,
-        record.target,
-    )
-    assert found.record.admitted_time is not None
+    rebuilt = worlds.record_of(found)
+    assert (rebuilt.attempt, rebuilt.name, rebuilt.target) == (record.attempt, record.name, record.target)
+    assert rebuilt.admitted_time is not None
 
 
 def test_a_lost_completed_record_is_rebuilt_from_what_this_leader_decided_itself() -> None:
@@ -175,17 +173,14 @@ def test_a_forged_copy_does_not_replace_what_this_leader_has_seen() -> None:
     forged = worlds.copy_of(worlds.completed().model_copy(update={"baseline": None}))
     found = worlds.decide(later(None, own_operator=forged), worlds.term(latest=latest), now=AFTER)
     assert found.phase is Phase.CONVERGING
-    assert found.record is not None
-    assert found.record.baseline == latest.baseline
+    assert worlds.record_of(found).baseline == latest.baseline
 
 
 def test_a_lost_record_before_the_change_is_decided_from_the_start() -> None:
-    for record in (worlds.admitting(), worlds.decide(worlds.healthy(etcd=worlds.BROKEN)).record):
-        assert record is not None
+    for record in (worlds.admitting(), worlds.record_of(worlds.decide(worlds.healthy(etcd=worlds.BROKEN)))):
         found = worlds.decide(worlds.healthy(own_operator=worlds.copy_of(record)), worlds.term(attempt="mine"))
         assert found.phase is Phase.ADMITTING
-        assert found.record is not None
-        assert found.record.attempt == "next"
+        assert worlds.record_of(found).attempt == "next"
 
 
 def test_no_record_and_no_copy_is_a_fresh_start() -> None:
@@ -323,8 +318,7 @@ def stuck(now: datetime = LATER, **changes: Any) -> tuple[TopologyTransition, fa
     early = worlds.NOW + timedelta(minutes=1)
     changes = {"ingress_controller": PINNED, **changes}
     quiet = {name: value for name, value in changes.items() if name not in {"acceptances", "disturbed"}}
-    record = worlds.decide(but(worlds.converging(), early, **quiet), now=early).record
-    assert record is not None
+    record = worlds.record_of(worlds.decide(but(worlds.converging(), early, **quiet), now=early))
     return record, but(record, now, **changes)
 
 
@@ -333,8 +327,7 @@ def message(decision: Decision, type_: ConditionType = ConditionType.PROGRESSING
 
 
 def accepted_names(decision: Decision) -> list[str]:
-    assert decision.record is not None
-    return [one.name for one in decision.record.accepted]
+    return [one.name for one in worlds.record_of(decision).accepted]
 
 
 def test_before_the_deadline_nothing_is_taken_up_and_it_is_looked_at_again_when_that_has_passed() -> None:
@@ -458,10 +451,10 @@ def test_each_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     spoken = log.DecisionLog()
 
-    def told(decision: Decision) -> list[str]:
+    def told(decision: Decision, level: int = logging.WARNING) -> list[str]:
         caplog.clear()
         spoken.decided(decision)
-        return [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+        return [one.getMessage() for one in caplog.records if one.levelno == level]
 
     pools = (worlds.pool(),)
     wrong = entry(CheckName.ETCD_HEALTHY)
@@ -479,6 +472,12 @@ def test_each_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     known = but(taken.record, LATER, ingress_controller=PINNED, machine_config_pools=pools, acceptances=acceptances())
     spoken = log.DecisionLog()
     assert told(worlds.decide(known, now=LATER)) == []
+    # Beside the phase, the checks: what is Met from the beginning needs no line.
+    spoken = log.DecisionLog()
+    _, *unmet = told(before, logging.INFO)
+    assert [line.split(":")[0] for line in unmet] == [f"check {name} is Unmet" for name in failing(before.record)]
+    healed = told(worlds.decide(but(before.record, LATER, machine_config_pools=pools), now=LATER), logging.INFO)
+    assert any(line.startswith("check RouterReplicas is Met: ") for line in healed)
 
 
 def test_a_record_that_somebody_has_tampered_with_goes_without_nothing_of_the_control_plane() -> None:

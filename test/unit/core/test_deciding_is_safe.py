@@ -217,10 +217,9 @@ def test_nothing_ever_raises_and_the_record_says_what_is_so(known: facts.Facts, 
     elif state.Step.SAVE in found.steps and found.phase is Phase.CONVERGING:
         # Without a change the record may only say what is so already.
         assert isinstance(known.infrastructure, facts.Infrastructure)
-        assert found.record is not None
-        problem = found.record.problem
-        overwritten = problem is not None and problem.reason is ProblemReason.TOPOLOGY_OVERWRITTEN
-        assert overwritten is (found.record.target != records.pair(known.infrastructure))
+        record = worlds.record_of(found)
+        overwritten = record.problem is not None and record.problem.reason is ProblemReason.TOPOLOGY_OVERWRITTEN
+        assert overwritten is (record.target != records.pair(known.infrastructure))
     if state.Step.SAVE in found.steps or state.Step.CHANGE in found.steps:
         assert found.record is not None
         assert TopologyTransition.from_api(found.record.to_api()) == found.record

@@ -49,8 +49,7 @@ def changed(**changes: Any) -> facts.Facts:
 
 def followed(known: facts.Facts) -> Decision:
     found = worlds.decide(known)
-    assert found.record is not None
-    assert (found.phase, found.record.by_native) == (Phase.CONVERGING, True)
+    assert (found.phase, worlds.record_of(found).by_native) == (Phase.CONVERGING, True)
     return found
 
 
@@ -102,11 +101,9 @@ def test_where_anything_else_may_be_so_it_is_not_followed(known: facts.Facts) ->
 def test_a_record_of_ours_stays_the_only_one(make: Any) -> None:
     known = worlds.with_infrastructure(worlds.moved(changed(), make()), desired="HighlyAvailable")
     found = worlds.decide(known)
-    assert found.record is not None
-    assert (found.record.attempt, found.phase) == ("mine", make().phase)
+    assert (worlds.record_of(found).attempt, found.phase) == ("mine", make().phase)
     gone = dataclasses.replace(worlds.moved(changed(), None), own_operator=worlds.copy_of(worlds.converging()))
-    rebuilt = worlds.decide(gone).record
-    assert rebuilt is not None
+    rebuilt = worlds.record_of(worlds.decide(gone))
     assert rebuilt.attempt == "mine"
 
 
@@ -114,8 +111,7 @@ def test_a_record_of_ours_stays_the_only_one(make: Any) -> None:
 def test_what_was_completed_here_since_is_not_followed_again(ago: int, *, follows: bool) -> None:
     """Its conditions stay for ever: they are old once a transition has ended here."""
     ended = worlds.completed(worlds.NOW - timedelta(seconds=ago))
-    idle = worlds.decide(worlds.moved(changed(native_controller=worlds.MISSING), ended)).record
-    assert idle is not None
+    idle = worlds.record_of(worlds.decide(worlds.moved(changed(native_controller=worlds.MISSING), ended)))
     assert (idle.phase, idle.last_transition is not None) == (Phase.IDLE, True)
     for record in (ended, idle):
         assert (worlds.decide(worlds.moved(changed(), record)).phase is Phase.CONVERGING) is follows
@@ -128,8 +124,7 @@ def test_what_was_completed_here_since_is_not_followed_again(ago: int, *, follow
 
 def test_its_record_is_like_any_other_and_says_who_began() -> None:
     found = followed(changed())
-    record = found.record
-    assert record is not None
+    record = worlds.record_of(found)
     assert (record.name, record.source, record.target) == ("sno-to-ha-compact", worlds.SNO, worlds.HA)
     assert (record.attempt, record.admitted_time, record.phase_transition_time) == (ATTEMPT, BEGUN, BEGUN)
     assert record.deadline_time == BEGUN + timedelta(minutes=30 + 3 * 30)
@@ -167,8 +162,7 @@ def test_a_revision_counts_where_the_change_has_not_been_observed(observed: Any,
 def test_what_cannot_be_read_is_left_out() -> None:
     known = worlds.unread(changed(), "cluster_version", "controller_config", "machine_config_pools")
     assert measured(known).version is None
-    record = followed(known).record
-    assert record is not None
+    record = worlds.record_of(followed(known))
     assert record.baseline is not None
 
 
@@ -177,8 +171,7 @@ def test_it_is_not_completed_while_a_revision_may_be_in_the_making() -> None:
     known = worlds.converged(changed())
     observed = worlds.NOW - timedelta(seconds=20)
     known = dataclasses.replace(known, operands={**known.operands, KUBE_API_SERVER: pods(8, observed)})
-    record = followed(known).record
-    assert record is not None
+    record = worlds.record_of(followed(known))
     for seconds, phase in ((62, Phase.CONVERGING), (159, Phase.CONVERGING), (161, Phase.COMPLETED)):
         now = worlds.NOW + timedelta(seconds=seconds)
         later = dataclasses.replace(worlds.recorded(known, record), etcd_lease=worlds.healthy(now).etcd_lease)
@@ -187,14 +180,12 @@ def test_it_is_not_completed_while_a_revision_may_be_in_the_making() -> None:
 
 def test_where_its_gate_is_on_again_it_follows_itself() -> None:
     """Our record of it goes, and no topology is written."""
-    record = followed(changed()).record
-    assert record is not None
+    record = worlds.record_of(followed(changed()))
     known = worlds.moved(changed(feature_gates=ON), record)
     found = worlds.decide(known)
     assert found.disabled is not None
     assert found.disabled.reason is Reason.NATIVE_CONTROLLER_ACTIVE
-    assert found.record is not None
-    assert (found.record.phase, found.steps) == (Phase.IDLE, (Step.SAVE, Step.REPORT))
+    assert (worlds.record_of(found).phase, found.steps) == (Phase.IDLE, (Step.SAVE, Step.REPORT))
     gone = dataclasses.replace(worlds.moved(known, None), own_operator=worlds.copy_of(record))
     assert worlds.decide(gone).disabled is not None
     assert worlds.decide(worlds.moved(known, found.record)).steps == (Step.REPORT,)
@@ -240,6 +231,8 @@ async def test_it_is_followed_to_its_end_and_counted_once(cluster: Cluster, *, w
             await asyncio.sleep(5)
             changes(cluster)
             await asyncio.sleep(30)
+            started = operator.metrics.registry.get_sample_value("topology_transition_started_timestamp_seconds")
+            assert started == pytest.approx(virtual_now().timestamp() - 30, abs=1), "of its transition"
             cluster.switch_gate(v4_20_1=False)
         await asyncio.sleep(5)
         assert cluster.phase == "Converging"

@@ -257,6 +257,7 @@ MALFORMED = [
     ("machine", {"metadata": {"name": "m", "annotations": {"metal3.io/BareMetalHost": 7}}}, "should be a string"),
     ("machine", {"metadata": {"name": "M m"}}, "metadata.name should be a DNS subdomain"),
     ("host", {"status": {"poweredOn": "yes"}}, "status.poweredOn should be a boolean"),
+    ("machine", {"status": {"addresses": ["x"]}}, "status.addresses[] should be an object"),
     ("host", {"spec": {"consumerRef": "m"}}, "spec.consumerRef should be an object"),
 ]
 
@@ -360,7 +361,7 @@ async def test_with_machines_on_hosts_both_are_read_live(cluster: Cluster, make:
         assert not cluster.watched & UNDER, "what follows from a source ends with it"
 
 
-async def test_a_right_that_lacks_holds_and_heals_without_a_restart() -> None:
+async def test_a_right_that_lacks_holds_and_heals_without_a_restart(caplog: pytest.LogCaptureFixture) -> None:
     cluster, refusing = Cluster(), [True]
     listing = cluster.list
 
@@ -375,6 +376,7 @@ async def test_a_right_that_lacks_holds_and_heals_without_a_restart() -> None:
         await asyncio.sleep(5)
         assert (cluster.phase, check(cluster)["status"]) == ("Pending", "Unknown")
         assert "machines.machine.openshift.io in namespace openshift-machine-api" in check(cluster)["message"]
+        assert caplog.text.count("cannot watch machines.machine.openshift.io") == 1
         refusing.clear()
         await asyncio.sleep(120)
         assert cluster.topology == "HighlyAvailable"

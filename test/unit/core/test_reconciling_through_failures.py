@@ -104,6 +104,7 @@ async def test_a_write_with_an_unknown_outcome_is_read_live_before_anything_is_w
         assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
         assert cluster.changes == 1
         assert operator.retries == 1
+        assert "TopologyChanged" in operator.told.reasons
         if which == "Admitting" and happened:
             records = [(body.get("status") or {}).get("topologyTransition") or {} for _, body in cluster.writes]
             first, second = (record["attempt"] for record in records if "attempt" in record)

@@ -103,8 +103,7 @@ async def telling(api: Api) -> AsyncIterator[Telling]:
 
 def pending(generation: int = 2, *unmet: str, at: datetime = worlds.NOW) -> TopologyTransition:
     known = worlds.healthy(etcd=worlds.BROKEN)
-    record = worlds.decide(known).record
-    assert record is not None
+    record = worlds.record_of(worlds.decide(known))
     checks = tuple(
         one.model_copy(update={"status": CheckStatus.UNMET if one.name in unmet else CheckStatus.MET})
         for one in record.checks
@@ -154,6 +153,7 @@ async def test_an_event_is_written_as_the_api_wants_it(api: Api, telling: Tellin
     telling.tell(BLOCKED, pending())
     await asyncio.sleep(1)
     ((name, body),) = api.bodies.items()
+    assert events.EVENTS.path(body["metadata"]["namespace"]) == "/api/v1/namespaces/default/events"
     assert body == {
         "apiVersion": "v1",
         "kind": "Event",

@@ -237,6 +237,8 @@ def test_a_request_that_somebody_else_fulfilled_was_not_cancelled() -> None:
         ("create", "201", {"code": "201", "method": "POST"}),
         ("patch", "error", {"code": "<error>", "method": "PATCH"}),
         ("get", "599", {"code": "other", "method": "GET"}),
+        ("watch", "200", {"code": "200", "method": "GET"}),
+        ("watch", "error", {"code": "<error>", "method": "GET"}),
     ],
 )
 def test_requests_have_the_labels_of_client_go(verb: str, code: str, labels: dict[str, str]) -> None:
@@ -244,6 +246,8 @@ def test_requests_have_the_labels_of_client_go(verb: str, code: str, labels: dic
     found.request(verb, "nodes", code, 0.1)
     assert value(found, "rest_client_requests_total", host="api.example.org:6443", **labels) == 1
     assert sum(series(found, "rest_client_requests_total").values()) == 1
+    watches = series(found, "topology_watch_requests_total")
+    assert watches == {("success",): verb == "watch" and code == "200", ("error",): verb == "watch" and code != "200"}
 
 
 def test_machines_are_counted_where_they_are_in_use():
@@ -481,6 +485,7 @@ def test_completed_keeps_the_answers_that_it_ended_with() -> None:
     assert (shown["phase"], shown["stage"]) == ("Completed", "Convergence")
     assert shown["progress"]["met"] == sum(check["status"] == "Met" for check in shown["checks"])
     assert shown["transition"]["typical"] == "typically 25-75 min", "not the time that it took itself"
+    assert [moment["what"] for moment in shown["timeline"]][-1] == "Completed"
 
 
 def test_converging_counts_every_operand_and_says_what_its_check_says():
@@ -528,8 +533,7 @@ def test_a_problem_and_the_last_transition_are_shown_as_they_are_recorded():
     broken = worlds.healthy(etcd=worlds.BROKEN, scheduler=False)
     first = page_state.led(broken)
     assert (first["problem"], first["lastTransition"]) == (None, None)
-    record = worlds.decide(broken).record
-    assert record is not None
+    record = worlds.record_of(worlds.decide(broken))
     known = worlds.recorded(
         dataclasses.replace(broken, etcd_lease=worlds.healthy(late).etcd_lease),
         record.model_copy(update={"last_transition": records.completed(worlds.completed())}),
@@ -545,7 +549,7 @@ def test_a_problem_and_the_last_transition_are_shown_as_they_are_recorded():
 def test_a_standby_tells_what_the_leader_has_written():
     led = page_state.led(moved(), worlds.NOW + timedelta(minutes=61))
     written = [{**one, "lastTransitionTime": "2026-03-01T13:01:00Z"} for one in led["conditions"]]
-    record = worlds.decide(moved(), now=worlds.NOW + timedelta(minutes=61)).record
+    record = worlds.record_of(worlds.decide(moved(), now=worlds.NOW + timedelta(minutes=61)))
     known = dataclasses.replace(worlds.moved(IDLE, record), own_operator=worlds.own(status={"conditions": written}))
     shown = page_state.standing_by(known)
     assert shown["leads"] is False
@@ -555,6 +559,10 @@ def test_a_standby_tells_what_the_leader_has_written():
     assert {one["since"] for one in shown["conditions"]} == {"2026-03-01T13:01:00Z"}
     for part in ("nodes", "etcd", "operands"):
         assert shown[part] == {"items": [], "said": "Shown by the operator process that leads"}
+    newer = record.model_copy(update={"checks": record.checks[-1:]})
+    for copy, count in ((newer, 1), (newer.model_copy(update={"attempt": "of another"}), len(led["checks"]))):
+        shown = page_state.standing_by(dataclasses.replace(known, own_operator=worlds.copy_of(copy)))
+        assert len(shown["checks"]) == count, "those of the copy, where it is of the same attempt"
 
 
 _STATUSES = {"Met", "Unmet", "Unknown"}

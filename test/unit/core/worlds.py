@@ -303,10 +303,15 @@ def decide(
     return phases.decide(known, transitions, term_ or term(), now)
 
 
+def record_of(decision: state.Decision) -> TopologyTransition:
+    """The record that a decision has."""
+    assert decision.record is not None
+    return decision.record
+
+
 def admitting(known: facts.Facts | None = None, attempt: str = "mine", now: datetime = NOW) -> TopologyTransition:
     """The record of an admission under way."""
-    record = decide(known or healthy(now), term(next_attempt=attempt), now).record
-    assert record is not None
+    record = record_of(decide(known or healthy(now), term(next_attempt=attempt), now))
     assert record.phase is Phase.ADMITTING
     return record
 
@@ -316,8 +321,7 @@ def converging(now: datetime = NOW) -> TopologyTransition:
     before = recorded(healthy(now), admitting(now=now))
     found = decide(dataclasses.replace(before, live=True), term(attempt="mine"), now)
     assert state.Step.CHANGE in found.steps
-    assert found.record is not None
-    return found.record
+    return record_of(found)
 
 
 def completed(now: datetime = NOW) -> TopologyTransition:

@@ -98,7 +98,7 @@ BAD = [
     (kubeconfig() | {"contexts": [{"name": "one"}]}, "context"),
     (kubeconfig(**{"certificate-authority": "/nonexistent/ca"}), "/nonexistent/ca"),
     (kubeconfig(**{"certificate-authority-data": 5}), "not a usable kubeconfig"),
-    (kubeconfig(user={"exec": {"command": "/nonexistent/plugin", "apiVersion": "v1"}}), "/nonexistent/plugin"),
+    (kubeconfig(user={"exec": {"command": "/nonexistent/plugin", "apiVersion": "v1"}}), "plugin: No such file"),
     (kubeconfig(user={"exec": {"apiVersion": "v1"}}), "command"),
     (kubeconfig(user={"tokenFile": "/nonexistent/token"}), "/nonexistent/token"),
     *((kubeconfig(user={"exec": {"command": "/bin/true", **RUN, **bad}}), f"exec: {why}") for bad, why in BAD_PROGRAMS),

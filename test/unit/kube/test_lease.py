@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import copy
 import datetime
+import logging
 import re
 from typing import Any
 
@@ -110,7 +111,8 @@ async def test_a_missing_lease_is_taken_at_once_and_renewed_every_period_with_on
 
 
 @pytest.mark.parametrize("skew", [0, 5 * 3600, -5 * 3600])
-async def test_a_dead_holder_is_followed_after_its_duration_on_our_clock(store, elect, skew):
+async def test_a_dead_holder_is_followed_after_its_duration_on_our_clock(store, elect, skew, caplog):
+    caplog.set_level(logging.INFO)
     dead = elect("dead", skew=skew)
     async with running(dead):
         await dead.leading.wait()
@@ -123,6 +125,7 @@ async def test_a_dead_holder_is_followed_after_its_duration_on_our_clock(store, 
         await second.leading.wait()
         waited = now() - began
         assert 137 <= waited <= 138
+        assert caplog.text.count("is held by dead: waiting until it is free") == 1
         assert spec(store)["leaseTransitions"] == 1
         assert spec(store)["acquireTime"] == spec(store)["renewTime"]
 

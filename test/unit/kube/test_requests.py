@@ -90,6 +90,7 @@ async def test_a_write_that_must_not_be_late_is_given_up_in_time_and_its_outcome
         await client.merge_patch(CLUSTER, "a", {}, executed_within=0.4)
     assert 0.35 < time.monotonic() - began < 5, "not a whole request timeout"
     assert caught.value.outcome_unknown
+    assert str(caught.value).endswith("TimedOut: no answer in time")
 
 
 @pytest.mark.parametrize(
@@ -276,11 +277,18 @@ async def test_a_kept_connection_that_was_closed_costs_a_read_nothing(
     assert not any(pauses), pauses
 
 
-async def test_a_write_that_was_never_sent_is_known_not_to_have_happened(faulty, connect):
+@pytest.mark.parametrize("kind", [errors.Unreachable, errors.TimedOut])
+async def test_a_write_that_was_never_sent_is_known_not_to_have_happened(faulty, connect, monkeypatch, kind):
+    """Refused at once, or not accepted in time: the queue of one that listens is full."""
+    monkeypatch.setattr(transport, "_CONNECT", 0.2)
     client = await connect()
     await faulty.stop()
-    with pytest.raises(errors.Unreachable) as caught:
-        await client.merge_patch(CLUSTER, "a", {})
+    with contextlib.ExitStack() as full:
+        if kind is errors.TimedOut:
+            full.enter_context(socket.create_server(("127.0.0.1", faulty.port), backlog=0))
+            full.enter_context(socket.create_connection(("127.0.0.1", faulty.port)))
+        with pytest.raises(kind) as caught:
+            await client.merge_patch(CLUSTER, "a", {})
     assert caught.value.may_pass
     assert not caught.value.outcome_unknown
     assert "cannot patch widgets.example.org/a: NoConnection" in str(caught.value)

@@ -140,7 +140,7 @@ def token(claims: Any) -> str:
         text = value if isinstance(value, bytes) else json.dumps(value).encode()
         return base64.urlsafe_b64encode(text).decode().rstrip("=")
 
-    return f"{part({'alg': 'RS256'})}.{part(claims)}.c2lnbmF0dXJl"
+    return f"{part({'alg': 'RS256', 'typ': 'JWT'})}.{part(claims)}.c2lnbmF0dXJl"
 
 
 @pytest.mark.parametrize(

@@ -139,13 +139,13 @@ async def test_a_copy_in_a_phase_that_is_not_known_halts_nobody():
 @pytest.mark.parametrize("desired", [None, "HighlyAvailable"])
 @pytest.mark.parametrize("live", [False, True])
 def test_a_record_in_a_phase_that_is_not_known_is_only_reported(live, desired):
-    known = worlds.with_infrastructure(
-        worlds.healthy(live=live), record=facts.Newer("i", "w", phase=UNKNOWN), desired=desired
-    )
+    record = facts.Newer("i", "w", phase=UNKNOWN, name=worlds.COMPACT.name, target="HighlyAvailable")
+    known = worlds.with_infrastructure(worlds.healthy(live=live), record=record, desired=desired)
     decided = worlds.decide(known)
     assert (decided.steps, decided.phase, decided.record) == ((Step.REPORT,), Phase.UNSUPPORTED, None)
     assert decided.degraded is not None
     assert decided.degraded.reason is Reason.EVIDENCE_UNREADABLE
+    assert decided.upgrade_block == worlds.BLOCK
 
 
 def test_a_phase_without_a_time_is_nonsense_and_not_news_from_the_future():
