@@ -43,7 +43,7 @@ ALL = (NINE, *DESIRED, *FACT, *BESIDE_NINE, *LOADED, START, *IDLE, RSS_PENDING, 
 TARGETS = {
     # Twice what two quiet cores took, against the slower of both servers.
     DESIRED[0]: 300.0, DESIRED[1]: 600.0, FACT[0]: 220.0, FACT[1]: 450.0, LOADED[0]: 520.0, LOADED[1]: 940.0,
-    START: 1.6,
+    START: 1.6, BESIDE_NINE[0]: 12.0, BESIDE_NINE[1]: 9.0,
     RSS_IDLE: 64.0, RSS_AFTER: 64.0, WORKERS: 5.0, REQUESTS: 40.0, WRITES: 0.0, CPU: 0.12,
 }  # fmt: skip
 
