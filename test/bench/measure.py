@@ -81,12 +81,13 @@ async def measure(run: Run) -> Found:
     async with servers.opened(run.apiserver, run.folder) as server, side.opened(server) as cluster:
         found = await _start(cluster, run) | await _nine(cluster, run) | await _quiet(cluster, run)
         for ratio, (ours, _) in zip(BESIDE_NINE, (DESIRED, FACT), strict=True):
-            found |= _figure(ratio, (found[ours].value or 0.0) / (found[NINE].value or 1.0), "times", "in this run")
+            took, nine = found[ours].value, found[NINE].value
+            found |= _figure(ratio, took / nine if took and nine else None, "times", "in this run")
         found |= await _crowded(cluster, run, found[RSS_PENDING].value or 0.0)
     return {name: found[name] for name in ALL}
 
 
-def _figure(name: str, value: float, unit: str, note: str) -> Found:
+def _figure(name: str, value: float | None, unit: str, note: str) -> Found:
     return {name: figures.Figure(value=value, unit=unit, target=TARGETS.get(name), note=note)}
 
 
@@ -109,7 +110,8 @@ async def _nine(cluster: side.Side, run: Run) -> Found:
     """What OpenShift's controller sends for a transition, one after the other, by a client that does nothing else.
 
     Three conditions of its own are written and repeated in its ClusterOperator, an event is made, Infrastructure read
-    and written (cluster-config-operator pkg/operator/topology_transition_controller, pull request 495).
+    and written (cluster-config-operator pkg/operator/topology_transition_controller, pull request 495). Annotations
+    and a ConfigMap stand for conditions and the event: nothing that the operator reads is changed.
     """
     api, took = cluster.api, []
     for trial in range(_WARM_UP + run.sizes.trials):
