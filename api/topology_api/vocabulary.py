@@ -295,8 +295,8 @@ class AdvisoryName(StrEnum):
     `spec.replicas`."""
     DNSMASQ_CONFIGURATION_LEFT = "DnsmasqConfigurationLeft"
     """Before and after: MachineConfig `50-master-dnsmasq-configuration`, which the assisted installer makes for a
-    single node, is still there, so each new master resolves the names of the API to itself. The command deletes it;
-    pool `master` rolls out."""
+    single node, is still there, so every master resolves the names of the API to the first node. The command deletes
+    it, once DNS has these names; pool `master` rolls out."""
     IMAGE_REGISTRY_REPLICAS_FIXED = "ImageRegistryReplicasFixed"
     """Before and after, where several nodes carry infrastructure: the managed registry is configured with one replica,
     which is no redundancy. Nothing waits for it. The command patches `spec.replicas` to 2, which needs storage that

@@ -165,10 +165,8 @@ def checklist(known: facts.Facts, definition: model.Definition, source: Topology
 
 
 def _backup(known: facts.Facts) -> answers.Expected:
-    own, operators = known.own_operator, facts.readable(known.cluster_operators)
-    times = [] if isinstance(own, facts.Unobserved) else [own.backup_time]
-    times += [item.backup_time for item in operators if item.name == "etcd"]
-    newest = max((time for time in times if time is not None), default=None)
+    own = known.own_operator
+    newest = None if isinstance(own, facts.Unobserved) else own.backup_time
     last = "No backup is known" if newest is None else f"The newest known backup is from {answers.stamp(newest)}"
     nodes = facts.readable(known.control_plane_nodes)
     ready = next((node.name for node in nodes if node.ready == "True" and not node.deleting), "NODE")

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyTransition
-from topology_api.vocabulary import Phase, Topology
+from topology_api.vocabulary import Phase
 
 from . import act, discover
 from .decide import cadence, leader, phases, records
@@ -239,10 +239,9 @@ class Reconciler:
 
     async def _switch_watches(self, known: facts.Facts, decision: Decision) -> None:
         """Open what the decision needs. What is needed no more stays open for a while: the next request may follow."""
-        watches, here = self._deps.watches, known.infrastructure
-        single = isinstance(here, facts.Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
+        watches = self._deps.watches
         # Machines join a single node before anything is requested: how long it has two voters is counted.
-        await watches.ask_for_voters(wanted=single and decision.disabled is None)
+        await watches.ask_for_voters(wanted=known.single_node and decision.disabled is None)
         if decision.watch:
             self._wanted_at = asyncio.get_running_loop().time()
             watches.open()

@@ -185,18 +185,16 @@ def _one_after_the_other(commands: list[str]) -> str:
 
 def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime) -> Advisory | None:
     """After the change a backup from before it would bring the old topology back with the old members."""
-    own, others = known.own_operator, result.every(known.cluster_operators)
+    own = known.own_operator
     # Where to take it: the first control-plane node that is Ready, else the first.
     nodes = facts.readable(known.control_plane_nodes)
     homes = sorted(nodes, key=lambda node: (node.ready != "True" or node.deleting, node.name))
-    if changed is None or isinstance(own, facts.Unobserved) or isinstance(others, facts.Unobserved) or not homes:
+    if changed is None or isinstance(own, facts.Unobserved) or not homes:
         return None
-    etcd = [operator.backup_time for operator in others if operator.name == "etcd"]
-    backups = [time for time in (own.backup_time, *etcd) if time is not None]
-    if any(changed < time <= now + SKEW for time in backups):
+    if own.backup_time is not None and changed < own.backup_time <= now + SKEW:
         return None
     older = "The newest known etcd backup is older than the change of the topology"
-    evidence = older if backups else "No etcd backup is known"
+    evidence = older if own.backup_time is not None else "No etcd backup is known"
     operator, annotation = vocabulary.CLUSTER_OPERATOR, vocabulary.ETCD_BACKUP_ANNOTATION
     command = shell.command(
         "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh {} && "

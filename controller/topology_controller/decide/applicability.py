@@ -116,10 +116,9 @@ def native_grace(known: facts.Facts) -> timedelta:
     """How long the native controller may show no sign of life."""
     # 328.7 s were measured on a single node (cluster-config-operator 3c62e476). A process from before the change still
     # has the Lease of a single node.
-    here, lease = known.infrastructure, known.native_lease
-    single = isinstance(here, facts.Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
+    lease = known.native_lease
     seconds = lease.duration_seconds if isinstance(lease, facts.Lease) else None
-    return _SINGLE_GRACE if single or (seconds or 0) > _LEASE else _GRACE
+    return _SINGLE_GRACE if known.single_node or (seconds or 0) > _LEASE else _GRACE
 
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from topology_api import shape
+from topology_api.vocabulary import Topology
 
 from .fields import NOT_READ, Condition, Conditions, Kind, Unobserved
 from .nodes import Host, Machine, Node, OtherNode, Taint, Toleration
@@ -44,8 +45,6 @@ class ClusterOperator:
     name: str
     conditions: Conditions
     settled_time: datetime | None = None
-    backup_time: datetime | None = None
-    """lastTransitionTime of its condition RecentBackup, only while that is True (the etcd operator writes it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +209,12 @@ class Facts:
     disturbed: tuple[str, ...] = ()  # watches that are in trouble right now, so that their facts may be old
     awaited: bool = False  # what an open request is decided from is still being read for the first time
     derived: dict[object, Any] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def single_node(self) -> bool:
+        """Is the control plane one node by status? False while status is not known."""
+        here = self.infrastructure
+        return isinstance(here, Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
 
     @property
     def mutable_topology(self) -> bool | None:

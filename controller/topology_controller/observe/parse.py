@@ -137,7 +137,7 @@ def _backends(value: object) -> facts.Backends | None:
 
 
 def cluster_operator(raw: Raw) -> facts.ClusterOperator:
-    """ClusterOperator (config.openshift.io/v1): the three conditions that stability is judged by, and two times."""
+    """ClusterOperator (config.openshift.io/v1): the three conditions that stability is judged by, and since when."""
     # Messages change with every pod that restarts; the verdict depends on the reason of one condition alone.
     kept = [
         facts.Condition(type_, status, reason if (type_, status) == ("Progressing", "True") else "")
@@ -146,12 +146,10 @@ def cluster_operator(raw: Raw) -> facts.ClusterOperator:
     ]
     # A type stands there once: the API keeps conditions as a map.
     entries = {item.get("type"): item for item in fields.items(raw, "status.conditions")}
-    backup = entries.get("RecentBackup", {})
     return facts.ClusterOperator(
         name=fields.text(raw, "metadata.name") or "",
         conditions=facts.Conditions(kept),
         settled_time=fields.time(entries.get("Progressing", {}).get("lastTransitionTime"), "lastTransitionTime"),
-        backup_time=fields.time_or_none(backup.get("lastTransitionTime")) if backup.get("status") == "True" else None,
     )
 
 

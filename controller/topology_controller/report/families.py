@@ -218,9 +218,8 @@ def _members(known: facts.Facts) -> Iterator[Series]:
 
 def two_voters(decision: Decision, known: facts.Facts) -> bool | None:
     """Has etcd exactly two voters, with a single node or a transition under way? None while that is not known."""
-    here, under_way = known.infrastructure, decision.watch and decision.phase in TIMED
-    single = isinstance(here, facts.Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
-    if not (single or under_way) or decision.disabled or known.disturbed:
+    under_way = decision.watch and decision.phase in TIMED
+    if not (known.single_node or under_way) or decision.disabled or known.disturbed:
         return None
     if known.control_plane_nodes is facts.NOT_READ:
         # No node is watched. The form of the keys is no proof (`cafe` may be a name too), but good for a count.

@@ -207,27 +207,19 @@ def test_who_may_not_list_leases_is_told_so() -> None:
     assert LEASES in found[AdvisoryName.TOPOLOGY_READ_AT_START].message
 
 
-def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
-    return tuple(
-        dataclasses.replace(one, backup_time=backup) if one.name == "etcd" else one
-        for one in worlds.cluster_operators()
-    )
-
-
 @pytest.mark.parametrize(
-    ("ours", "theirs", "outdated"),
+    ("taken", "outdated"),
     [
-        (None, None, True),
-        (MOVED, MOVED, True),
-        (AFTER, None, False),
-        (None, AFTER, False),
-        (BEFORE, AFTER, False),
-        (worlds.NOW + timedelta(minutes=4), None, False),
-        (worlds.NOW + timedelta(days=400), None, True),
+        (None, True),
+        (BEFORE, True),
+        (MOVED, True),
+        (AFTER, False),
+        (worlds.NOW + timedelta(minutes=4), False),
+        (worlds.NOW + timedelta(days=400), True),
     ],
 )
-def test_a_backup_from_before_the_change(*, ours: Any, theirs: Any, outdated: bool) -> None:
-    known = cluster(own_operator=worlds.own(backup_time=ours), cluster_operators=etcd(theirs))
+def test_a_backup_from_before_the_change(*, taken: Any, outdated: bool) -> None:
+    known = cluster(own_operator=worlds.own(backup_time=taken))
     assert told(known, PENDING) == told(known) == {}, "nothing has moved yet"
     for record in (CONVERGING, COMPLETED):
         assert set(told(known, record)) == ({AdvisoryName.ETCD_BACKUP_OUTDATED} if outdated else set())
@@ -235,9 +227,8 @@ def test_a_backup_from_before_the_change(*, ours: Any, theirs: Any, outdated: bo
 
 def test_a_backup_is_not_asked_for_where_evidence_of_one_may_be_unread() -> None:
     known = cluster(own_operator=worlds.own())
-    for field in ("own_operator", "cluster_operators", "control_plane_nodes"):
+    for field in ("own_operator", "control_plane_nodes"):
         assert told(worlds.unread(known, field), CONVERGING) == {}
-    assert told(dataclasses.replace(known, cluster_operators=(worlds.BROKEN,)), CONVERGING) == {}
     assert told(dataclasses.replace(known, control_plane_nodes=()), CONVERGING) == {}, "there is nowhere to take it"
 
 

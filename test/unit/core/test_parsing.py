@@ -64,7 +64,6 @@ RICH: dict[str, Raw] = {
             "conditions": [
                 *raw_operands.conditions(Available="True"),
                 {"type": "Progressing", "status": "False", "lastTransitionTime": "2026-03-01T11:00:00Z"},
-                {"type": "RecentBackup", "status": "True", "lastTransitionTime": "2026-03-01T10:00:00Z"},
             ]
         },
     },

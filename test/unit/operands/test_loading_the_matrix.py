@@ -128,7 +128,7 @@ def test_startup_readers_are_needed_and_each_is_named_once(folder):
     ("name", "old", "new", "told"),
     [
         (SETTINGS, "    field: spec.disableDrain\n", "    fild: spec.disableDrain\n", "unknown key 'fild'"),
-        (SETTINGS, "field: spec.disableDrain", "field: status.x", "singleNodeSettings[2].field is 'status.x'"),
+        (SETTINGS, "field: spec.disableDrain", "field: status.x", "singleNodeSettings[3].field is 'status.x'"),
         (SETTINGS, "    name: default\n", "    anyNamespace: true\n", "either anyNamespace, or namespace and name"),
         (SETTINGS, "    back: High\n", "    back: Basic\n", "is set back to one of its values"),
         (SETTINGS, "    back: null\n", "", "key singleNodeSettings[0].back is missing"),
