@@ -45,8 +45,8 @@ RUN find /opt/operator/bin -type f ! -name cluster-topology-operator -delete \
  && find /opt/operator/lib -type d -empty -delete \
  && PYTHONHASHSEED=0 /opt/operator/bin/python -m compileall -f -q --invalidation-mode unchecked-hash \
     -x '/kubernetes_asyncio/client/(api|models)/' /opt/operator/lib \
- && chmod -R u=rwX,go=rX /opt/operator \
- && find /opt/operator -exec touch --no-dereference --date="@${SOURCE_DATE_EPOCH}" {} +
+ && chmod -R u=rwX,go=rX /opt/operator LICENSE bindata \
+ && find /opt/operator LICENSE bindata -exec touch --no-dereference --date="@${SOURCE_DATE_EPOCH}" {} +
 
 FROM ${BASE} AS final
 ARG VERSION=""
@@ -55,10 +55,11 @@ WORKDIR /
 USER 0
 # The base is made for building: its environment with pip, its build scripts, and the wheel that pip could come back from.
 RUN rm -rf /opt/app-root /usr/libexec/s2i /usr/share/python3.12-wheels
+# The stage before has set the modes; those of a checkout are what its umask left.
 COPY --from=project /opt/operator /opt/operator
-COPY LICENSE /licenses/LICENSE
+COPY --from=project /build/LICENSE /licenses/LICENSE
 # Where a release payload looks for them, because of io.openshift.release.operator.
-COPY bindata/manifests/ bindata/monitoring/*.yaml /manifests/
+COPY --from=project /build/bindata/manifests/ /build/bindata/monitoring/*.yaml /manifests/
 LABEL name="cluster-topology-operator" \
       version="${VERSION}" \
       summary="Lets a single-node OpenShift cluster grow" \

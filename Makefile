@@ -49,7 +49,7 @@ venv: $(STAMP) ## work: the virtual environment, from the locked files
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, found " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -166,7 +166,7 @@ record: $(STAMP) ## work: write anew what others see, as it is recorded; then re
 	RECORD=1 $(BIN)/python -m pytest -q test/unit/outside test/component/test_plugin.py
 	$(BIN)/python hack/record_sessions.py
 
-bench: $(STAMP) $(REAL) ## judge: measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
+bench: $(STAMP) $(REAL) ## judge: measure what docs/development/performance.md promises; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
 
 soak: $(STAMP) ## judge: does anything in the operator grow? HOURS=0.5 of heartbeats and of watches that are cut; writes build/soak.json
@@ -215,5 +215,5 @@ else
 	@PYTHON=$(BIN)/python $(BIN)/python -m lab
 endif
 
-clean: ## build: remove everything that the targets made
+clean: ## build: remove .venv, build, dist and the caches of tools; __pycache__ and what is built in ~/.cache stay
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

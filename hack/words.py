@@ -34,12 +34,10 @@ _NAME = re.compile(r"['\"][\w.-]+['\"]")
 """A key of a dictionary, when a colon or a bracket follows: the name of a field."""
 _QUOTES = re.compile(r"^\w{0,2}(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
 SOURCES = ("controller", "api", "hack", "docs/examples")
-TEXTS = ("README.md", "SECURITY.md", "Makefile", "docs", "bindata", "hack")
+TEXTS = ("README.md", "SECURITY.md", "Makefile", "Dockerfile", "pyproject.toml", ".ci", "docs", "bindata", "hack")
 _READ = {".md", ".yaml", ".html", ".json", ".toml", ".tmpl", ""}
 _PROSE = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 """From Python 3.12 on the text of an f-string is no token STRING."""
-
-
 _TESTS = "simulator_tests"
 """The folder below hack whose words are those of tests, and of a real server."""
 

@@ -11,6 +11,7 @@ source at hand.
 """
 
 import argparse
+import os
 import pathlib
 import sys
 
@@ -60,4 +61,5 @@ def _perform(options: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
+    os.umask(0o022)  # the image is read by another user
     sys.exit(main())

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator, Callable
 
-    from test.component.process import Operator
     from test.component.world import World
 
 pytestmark = pytest.mark.usefixtures("native")
@@ -69,12 +68,6 @@ def of_the_payload(schema: dict[str, Any]) -> dict[str, Any]:
     return definitions.with_the_native_field(definitions.without_our_fields(schema))
 
 
-async def request_of_it(world: World) -> None:
-    """Set the field that it reads."""
-    change = {"spec": {"controlPlaneTopology": worlds.DESIRED}}
-    await world.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
-
-
 async def said_by_it(world: World, type_: str = "Upgradeable") -> dict[str, Any]:
     """One of its conditions."""
     return conditions.find(await world.api.get(kinds.CONFIGS, "cluster"), f"{_PREFIX}{type_}")
@@ -105,11 +98,6 @@ async def until_message(world: World, holds: Callable[[str], object]) -> str:
     return str(found["message"])
 
 
-async def until_counted(operator: Operator, name: str) -> None:
-    counted = functools.partial(operator.metric, f"topology_transition_{name}_total", **ROUTE)
-    await polling.until(f"one transition is {name}", counted, holds=lambda number: number == 1)
-
-
 def has_changed(message: str) -> bool:
     """Whether Disabled says that its change is behind it: played its pause may be over already."""
     return any(f"Its transition is {phase}" in message for phase in ("Converging", "Completed"))
@@ -132,7 +120,7 @@ async def test_where_the_definition_lacks_our_fields_we_are_well_and_it_converts
         said = {(one["type"], one["status"]) for one in listed if one["type"] in _WELL}
         assert said == set(_WELL.items()), "not for a moment"
 
-        await request_of_it(world)
+        await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"controlPlaneTopology": worlds.DESIRED}})
         await until_changed(world)
         await until_message(world, has_changed)
         await world.until_condition("Degraded", "False")
@@ -183,7 +171,8 @@ async def test_a_pending_request_is_handed_over_and_its_transition_is_shown(worl
         await until_it_says(world, "TopologyTransitionComplete")
         await until_message(world, lambda message: "Its transition is Completed" in message)
         for counter in ("started", "completed"):
-            await until_counted(operator, counter)
+            counted = functools.partial(operator.metric, f"topology_transition_{counter}_total", **ROUTE)
+            await polling.until(f"one transition is {counter}", counted, holds=lambda number: number == 1)
         assert await world.moves() == [worlds.MOVED]
         assert not [one for one in world.server.writes[written:] if one.resource == "infrastructures"]
         assert "TopologyChanged" not in await world.reasons()

@@ -51,12 +51,6 @@ async def add_workers(api: clients.Client) -> None:
     await asyncio.gather(*map(one, range(WORKERS)))
 
 
-async def make_fit(api: clients.Client) -> None:
-    """Take the taint from those who stand last in every list."""
-    for name in FIT:
-        await api.patch(kinds.NODES, name, {"spec": {"taints": None}})
-
-
 def of_workers(request: requests.Request) -> bool:
     """Whether this lists whole workers."""
     selector = request.query.get("labelSelector", "")
@@ -92,7 +86,8 @@ async def test_what_decides_stands_on_the_last_page_and_the_history_of_a_list_is
         lists["expired"] = 1
         # What so many nodes do after the change is not asked here.
         world.operands.on = False
-        await make_fit(world.api)
+        for name in FIT:
+            await world.api.patch(kinds.NODES, name, {"spec": {"taints": None}})
         await world.until_phase("Converging", seconds=60.0)
         # Every live read goes on to the last page, and finds what was watched. A slow machine needs more than one.
         assert lists["begun"] >= 1

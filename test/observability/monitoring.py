@@ -113,11 +113,6 @@ def scrape_job(monitor: dict[str, Any], scraper: pathlib.Path, address: str) -> 
     }
 
 
-def rule_file(found: Monitoring) -> dict[str, Any]:
-    """Return the content of the rule file, with shorter durations."""
-    return {"groups": shortened(found.groups)}
-
-
 def _snake(fields: dict[str, Any]) -> dict[str, Any]:
     return {re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower(): value for name, value in fields.items()}
 

@@ -64,7 +64,7 @@ async def running(
     path = binary()
     found = monitoring.load()
     rules = folder / "rules.yaml"
-    rules.write_text(yaml.safe_dump(monitoring.rule_file(found)))
+    rules.write_text(yaml.safe_dump({"groups": monitoring.shortened(found.groups)}))
     job = monitoring.scrape_job(found.monitor, scraper, operator)
     configuration = folder / "prometheus.yaml"
     configuration.write_text(yaml.safe_dump(_configuration(job, rules, version_operator)))

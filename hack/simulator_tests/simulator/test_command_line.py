@@ -79,12 +79,12 @@ async def test_a_second_cluster_takes_a_folder_of_its_own_and_says_so(tmp_path):
 async def test_make_ends_a_cluster_without_an_error(tmp_path):
     """The recipe of `make cluster`, with the programs of these tests in place of those of .venv."""
     (tmp_path / "stamp").touch()
+    (tmp_path / "venv").symlink_to(sys.prefix)  # whose path may have a space
     name = f"{'../' * len((MAKEFILE.parent / 'build').parts[1:])}{(tmp_path / 'kept').relative_to('/')}"
-    given = (f"BIN={pathlib.Path(sys.executable).parent}", f"STAMP={tmp_path / 'stamp'}", f"NAME={name}")
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    given = (f"BIN={tmp_path / 'venv/bin'}", f"STAMP={tmp_path / 'stamp'}", f"NAME={name}")
     made = await processes.started(
         "make", "--no-print-directory", "-C", MAKEFILE.parent, "-o", tmp_path / "stamp", "cluster", *given,
-        env=environment, errors_too=True, alone=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"}, errors_too=True, alone=True,
     )  # fmt: skip
     async with processes.killed_after(made):
         await line_with(made, "Ctrl-C ends everything")

@@ -184,7 +184,7 @@ VERSION = _version.__version__.partition("+")[0]
 
 def test_the_path_in_the_image_is_where_the_dockerfile_puts_the_manifests():
     folder = re.search(
-        r"COPY bindata/manifests/ bindata/monitoring/\*\.yaml (\S+)", (pages.ROOT / "Dockerfile").read_text()
+        r"COPY --from=project /build/bindata/manifests/ \S+ (\S+)", (pages.ROOT / "Dockerfile").read_text()
     )
     assert folder
     assert f"--path {folder[1]}:" in INSTALL

@@ -160,6 +160,15 @@ def test_help_lists_every_target_once_in_a_group():
     assert listed[0] == "demo", "the first of README's two commands comes first"
 
 
+def test_an_environment_that_has_no_pip_is_made_again(tmp_path):
+    """Debian leaves such a one without python3-venv, and an interrupt may."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to("/bin/true")
+    command = ["make", "venv", "PYTHON=echo", f"VENV={tmp_path}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603 - the same
+    assert f"-m venv {tmp_path}\n" in done.stdout
+
+
 def test_every_test_that_the_makefile_names_is_there():
     named = re.findall(r"(test/\S+\.py)::(test_\w+)", (ROOT / "Makefile").read_text())
     assert named

@@ -37,9 +37,7 @@ def test_every_install_is_held_against_hashes_or_stays_at_home():
 
 def test_the_last_stage_only_takes_away_and_copies():
     assert said(FINAL, "RUN") == ["rm -rf /opt/app-root /usr/libexec/s2i /usr/share/python3.12-wheels"]
-    assert [line for line in said(FINAL, "COPY") if line.startswith("--from")] == [
-        "--from=project /opt/operator /opt/operator"
-    ]
+    assert {line.split()[0] for line in said(FINAL, "COPY")} == {"--from=project"}, "modes of a checkout"
     assert FINAL.base == BEFORE[0].base == "${BASE}"
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pathlib
+import shlex
 import signal
 import stat
 import subprocess
@@ -38,7 +39,9 @@ def program(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
     def written(script: str, name: str = "plugin") -> pathlib.Path:
         place = tmp_path / name
         fresh = tmp_path / f"{name}.fresh"
-        fresh.write_text(f"#!{sys.executable}\nimport os, pathlib, sys, time\n{textwrap.dedent(script)}")
+        text = f"import os, pathlib, sys, time\n{textwrap.dedent(script)}"
+        # No kernel takes an interpreter whose path has a space.
+        fresh.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, '-c', text])}\n")
         fresh.chmod(fresh.stat().st_mode | stat.S_IXUSR)
         fresh.rename(place)
         return place
