@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
     import pytest
 
-_MARK = "nightly"
+MARK = "nightly"
 _SERVERS = ("embedded", "real")
 
 
 def register(config: pytest.Config) -> None:
     """Make the mark known."""
-    config.addinivalue_line("markers", f"{_MARK}(*cases, but=()): further cases: with --apiserver both or real only")
+    config.addinivalue_line("markers", f"{MARK}(*cases, but=()): further cases: with --apiserver both or real only")
 
 
-def case(item: pytest.Item) -> str:
-    """Return the name of a test's case, without the server that it runs on."""
-    name = item.name.partition("[")[2].removesuffix("]")
+def case(test: str) -> str:
+    """Return the name of a test's case, without the server that it runs on; `test` is its name or its id."""
+    name = test.partition("[")[2].removesuffix("]")
     for server in _SERVERS:
         if name == server:
             return ""
@@ -34,10 +34,11 @@ def case(item: pytest.Item) -> str:
 
 def is_nightly(item: pytest.Item) -> bool:
     """Whether only `make nightly` runs this case."""
-    return any(_names(mark, case(item)) for mark in item.iter_markers(_MARK))
+    return any(names(mark, case(item.name)) for mark in item.iter_markers(MARK))
 
 
-def _names(mark: pytest.Mark, name: str) -> bool:
+def names(mark: pytest.Mark, name: str) -> bool:
+    """Whether the mark is for the case of this name."""
     return name in mark.args if mark.args else name not in mark.kwargs.get("but", ())
 
 

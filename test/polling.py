@@ -1,6 +1,6 @@
 """Waiting for something to become true, with a deadline, and saying what was there instead.
 
-Only here do tests sleep: a real process and a real socket are under test, and no virtual clock reaches them.
+For tests of real processes and real sockets, which no virtual clock reaches.
 """
 
 from __future__ import annotations

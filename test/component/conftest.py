@@ -48,10 +48,6 @@ def _missing() -> str:
     return ""
 
 
-def _wants_the_real_one(item: pytest.Item) -> bool:
-    return getattr(getattr(item, "callspec", None), "params", {}).get("apiserver") == "real"
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "apiserver" in metafunc.fixturenames:
         metafunc.parametrize("apiserver", _servers(metafunc.config), indirect=True)
@@ -70,7 +66,7 @@ def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
     for item in items:
         server = getattr(getattr(item, "callspec", None), "params", {}).get("apiserver")
         mark = item.get_closest_marker(_ON_REAL)
-        wanted = mark is not None and (not mark.args or further.case(item) in mark.args)
+        wanted = mark is not None and (not mark.args or further.case(item.name) in mark.args)
         if server in _SERVERS and (server == "real") is not wanted:
             found.append(item)
     return found
@@ -86,7 +82,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         further.leave_out(config, items, _left_out(items))
     if "real" not in _servers(config):
         further.leave_out(config, items, [item for item in items if item.nodeid in asking])
-    wanted = "real" in _servers(config) and (bool(asking) or any(map(_wants_the_real_one, items)))
+    given = [getattr(getattr(item, "callspec", None), "params", {}).get("apiserver") for item in items]
+    wanted = "real" in _servers(config) and (bool(asking) or "real" in given)
     if wanted and (missing := _missing()):
         raise pytest.UsageError(missing)
 

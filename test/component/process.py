@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 LEASE = ("--lease-duration", "15", "--renew-deadline", "13", "--retry-period", "1")
-"""As small as it can be: nothing is written while less than one request timeout (10 s) of the lease is left."""
+"""Short: the next leader is waited for. Nothing is written while less than a request timeout (6.5 s) of it is left."""
 PATIENT = ("--lease-duration", "120", "--renew-deadline", "100", "--retry-period", "1")
 """Where a real server is started again: on a busy machine that takes longer than a term of the others."""
 USER_AGENT = "cluster-topology-operator/*"

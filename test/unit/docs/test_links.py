@@ -1,4 +1,4 @@
-"""Every link of every page leads to a file or heading that is there; every test that a page names exists.
+"""Every link of every page leads to a file or heading that is there; each test and sentence that a page names exists.
 
 docs/development/security.md claims no defence without such a test, and says so where there is none.
 """
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pathlib
 
 TESTS = re.compile(r"`(test/[a-z_/]+\.py)::(test_\w+)`")
+SENTENCES = re.compile(r"`([A-Z][a-z]*(?: [A-Za-z']+){3,})`")
+CONTROLLER = "".join(file.read_text(encoding="utf-8") for file in (pages.ROOT / "controller").rglob("*.py"))
 SECURITY = (pages.ROOT / "docs" / "development" / "security.md").read_text(encoding="utf-8")
 HOSTS = {"docs.openshift.com", "docs.redhat.com", "kubernetes.io", "prometheus.io", "github.com"}
 
@@ -34,7 +36,10 @@ def test_every_link_and_every_named_test_is_there(page):
             wrong.append(f"{link}: no such file")
         elif parts.fragment and target.suffix == ".md" and parts.fragment not in pages.anchors(target):
             wrong.append(f"{link}: no such heading; there are {sorted(pages.anchors(target))}")
-    for file, name in TESTS.findall(page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    if page.name != "log.md":
+        wrong += [f"{words}: not in the sources" for words in SENTENCES.findall(text) if words not in CONTROLLER]
+    for file, name in TESTS.findall(text):
         if not (pages.ROOT / file).is_file() or not pages.defines(pages.ROOT / file, name):
             wrong.append(f"{file}::{name}: no such test")
     assert not wrong, "\n".join(wrong)

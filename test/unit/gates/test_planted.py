@@ -5,6 +5,7 @@ import collections
 import shutil
 
 import pytest
+from test import further
 from test.fuzz import mutations
 from test.planted import __main__ as command
 from test.planted import planting
@@ -47,8 +48,25 @@ def test_every_fault_has_a_name_a_promise_and_a_test_that_make_test_runs():
         text = (planting.ROOT / file).read_text(encoding="utf-8")
         functions = {node.name: node for node in ast.parse(text).body if isinstance(node, FUNCTION)}
         assert not name or name in functions, f"{file} has no {name}"
-        marks = {ast.unparse(mark) for mark in functions[name].decorator_list} if name else set()
-        assert not marks & {"pytest.mark.nightly", "pytest.mark.slow"}, test
+        decorators = functions[name].decorator_list if name else []
+        assert not any(left_out(decorator, test) for decorator in decorators), test
+
+
+def left_out(decorator: ast.expr, test: str) -> bool:
+    """Whether `make test` leaves out that case of a test, or all of them where it names none."""
+    call = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
+    if ast.unparse(call.func) != f"pytest.mark.{further.MARK}" or "[" not in test:
+        return ast.unparse(decorator) in {f"pytest.mark.{further.MARK}", "pytest.mark.slow"}
+    words = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    mark = pytest.mark.nightly.with_args(*map(ast.literal_eval, call.args), **words).mark
+    return further.names(mark, further.case(test))
+
+
+@pytest.mark.parametrize("mark", ["slow", "nightly", "nightly('a')", "nightly(but=('b',))"])
+def test_a_case_that_is_left_to_the_night_is_known_by_its_mark(mark):
+    decorator = ast.parse(f"pytest.mark.{mark}", mode="eval").body
+    assert left_out(decorator, "test_it[embedded-a]")
+    assert left_out(decorator, "test_it[b]") is left_out(decorator, "test_it") is ("(" not in mark)
 
 
 def test_every_broken_operator_of_the_state_machine_replaces_what_is_there():
