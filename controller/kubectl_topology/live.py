@@ -152,7 +152,7 @@ class Following:
             # Gone, or nonsense: what was known is kept, and `_stale` names it.
             return
         wanted = cluster.status_sources(_record(known), self._transitions)
-        needs = any(source in catalog.EVIDENCE for source in wanted)
+        needs = any(source in catalog.evidence() for source in wanted)
         if needs and not self._watches.is_open:
             self._watches.open()
             if not self._draws:

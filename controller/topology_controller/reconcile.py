@@ -24,7 +24,6 @@ from . import act, discover
 from .decide import cadence, leader, phases, records
 from .decide import state as states
 from .decide.state import Decision, EventSpec, Step
-from .definitions import model
 from .definitions import settings as configured
 from .kube import client as clients
 from .kube import errors
@@ -86,6 +85,7 @@ class Reconciler:
         self._wanted_at = 0.0
         self._discoverer = discover.Discoverer(deps.client, self._transitions, deps.etcd, deps.now)
         self._recorded_since_start = False
+        self._tried: tuple[facts.Infrastructure, Decision] | None = None  # a write of the record, until it is answered
         self._queued: list[tuple[facts.Infrastructure, TopologyTransition | None, EventSpec]] = []
         self._log = log.DecisionLog()
 
@@ -136,6 +136,7 @@ class Reconciler:
             missed |= watches.looked() >= _UNSEEN
             known = await self._discoverer.with_version(await self._with_definition())
             known = await self._discoverer.with_settings(await self._discoverer.with_native(known))
+            self._find(known)
             decision = self._decide(known, missed=missed)
             missed = False
             await self._switch_watches(known, decision)
@@ -191,8 +192,6 @@ class Reconciler:
         """Remember that a write may have happened; report what Infrastructure's refusal says (rights, admission)."""
         if error.outcome_unknown:
             self._state = leader.unsure(self._state, next_attempt=_new_attempt())
-            # If it did happen, no event says so: as after a restart.
-            self._recorded_since_start = False
         elif isinstance(error, errors.Forbidden | errors.Invalid) and error.resource == catalog.INFRASTRUCTURES:
             self._state = dataclasses.replace(self._state, refused=str(error))
             # The copy in our own report stays what it was: this record stands nowhere.
@@ -214,7 +213,7 @@ class Reconciler:
         if by := state.jumped.total_seconds():
             _LOG.warning("the clock was set by %(seconds).1f s: what is waited for by it is set along", {"seconds": by})
         decision = phases.decide(known, self._transitions, state, now)
-        self._state = leader.decided(state, decision, now)
+        self._state = leader.decided(state, decision, now, records.stored(known.infrastructure))
         return decision
 
     async def _read_again(self) -> None:
@@ -265,7 +264,7 @@ class Reconciler:
             await self._steps(known, decision, evidence)
             if Step.GATHER not in decision.steps:
                 return
-            evidence = await self._gather(decision.definition)
+            evidence = await self._gather(known, decision)
             known, decision = evidence.facts, self._decide_live(evidence, decision)
 
     async def _steps(self, known: facts.Facts, decision: Decision, evidence: live.Evidence | None) -> None:
@@ -281,6 +280,7 @@ class Reconciler:
             if step is Step.REPORT:
                 await self._report(known, decision)
             elif step is not Step.GATHER and seen is not None and decision.record is not None:
+                self._tried = seen, decision
                 try:
                     await self._write(step, seen, decision.record, evidence)
                 except errors.Conflict:
@@ -293,7 +293,7 @@ class Reconciler:
                     self._show(known, decision)
                 # Now: when a report after it fails, nothing will differ next time.
                 queued = True
-                self._queue_events(decision, seen)
+                self._count(seen, decision)
         if not queued and seen is not None:
             self._queue_events(decision, seen)
 
@@ -304,6 +304,19 @@ class Reconciler:
         infrastructure = known.infrastructure
         desired = infrastructure.native_desired if isinstance(infrastructure, facts.Infrastructure) else None
         self._deps.metrics.observed(decision.observed, desired, self._now())
+
+    def _find(self, known: facts.Facts) -> None:
+        """A write of the record whose answer was lost has happened where that record is read now."""
+        tried, self._tried, stored = self._tried, None, records.stored(known.infrastructure)
+        if tried and stored and tried[1].record and not cadence.has_happened(tried[1].record, stored):
+            self._count(*tried)
+
+    def _count(self, before: facts.Infrastructure, decision: Decision) -> None:
+        """A record was written: it counts, and its events are kept."""
+        self._tried = None
+        if decision.record is not None:
+            self._deps.metrics.changed(records.stored(before), decision.record, before.desired, self._now())
+        self._queue_events(decision, before)
 
     def _queue_events(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
         """Keep the events of a decision: named after its record, or after the one that it leaves alone."""
@@ -344,7 +357,6 @@ class Reconciler:
         if stored is None or cadence.has_happened(record, stored):
             self._deps.queue.add()
         self._state = leader.wrote(self._state, record, stored, now, next_attempt=_new_attempt())
-        self._deps.metrics.changed(stored, record, infrastructure.desired, now)
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
         # A change may lie between the facts and this write; only our own object matters here.
@@ -374,20 +386,21 @@ class Reconciler:
         if not self._fresh and self._deps.watches.unsure():
             raise act.Unread("the API server was away, and nothing was read live since")
 
-    async def _gather(self, definition: model.Definition | None) -> live.Evidence:
-        """Read the evidence live; what was watched only led here."""
-        base = self._deps.watches.known()
-        sources = catalog.last(definition, base)
-        evidence = await live.gather(self._deps.client, base, sources, self._deps.etcd)
+    async def _gather(self, known: facts.Facts, led: Decision) -> live.Evidence:
+        """Read the evidence of the change, or of the end, live; what was watched only led here."""
+        converging = led.phase is Phase.CONVERGING
+        base = known if converging else self._deps.watches.known()
+        sources = catalog.last(led.definition, base, catalog.watched(self._transitions) if converging else ())
+        evidence = await live.gather(self._deps.client, base, sources, None if converging else self._deps.etcd)
         if catalog.Sources.native_lease in sources:
             evidence = dataclasses.replace(evidence, facts=self._discoverer.noted(evidence.facts))
         infrastructure, own = evidence.facts.infrastructure, evidence.facts.own_operator
         # Nothing is decided without these two, and nothing else would wake the loop: what is watched has not changed.
         if isinstance(infrastructure, facts.Unobserved):
             self._state = dataclasses.replace(self._state, unsure=True)
-            raise act.Voided(f"the last read before the change failed: {infrastructure}")
+            raise act.Voided(f"the last live read failed: {infrastructure}")
         if isinstance(own, facts.Unobserved) and not own.missing:
-            raise act.Voided(f"the last read before the change failed: {own}")
+            raise act.Voided(f"the last live read failed: {own}")
         return evidence
 
     def _decide_live(self, evidence: live.Evidence, led: Decision) -> Decision:
@@ -395,7 +408,7 @@ class Reconciler:
         # Where they lead neither to the change nor back to the same admission, the watches are behind: from these alone
         # the next decision would be `led` again.
         decision, now = self._decide(evidence.facts), self._now()
-        if Step.CHANGE in decision.steps:
+        if Step.CHANGE in decision.steps or decision.phase is Phase.COMPLETED:
             return decision
         self._deps.watches.learn(evidence.answers)
         if decision.phase is Phase.ADMITTING and decision.definition is led.definition:

@@ -163,7 +163,7 @@ async def _idle(cluster: side.Side, pid: int, seconds: float) -> Found:
     # Each is followed by a list of one object: has the store reached the version from which it was opened again?
     watches = len(catalog.IDLE) + 1  # a single node's etcd-endpoints
     reopened = 2 * watches * 3600 / ((timing.shortest + timing.longest) / 2)
-    looked = (len(catalog.EVIDENCE) + 1) * 3600 / discover.PERIOD
+    looked = (len(catalog.evidence()) + 1) * 3600 / discover.PERIOD
     requests = f"{len(asked)} seen in {seconds:g} s; computed: {watches} watches opened again and judged, "
     requests += f"{reopened:.1f}/h, and {looked:.0f}/h for what could be asked for; the lease is not counted"
     writes = float(sum(one.verb in servers.WRITES for one in asked))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from test import polling
-from test.component import backend, cluster, phases
+from test.component import backend, cluster
 from topology_simulator import conditions, kinds
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     from test.component import process
     from test.component.world import World
-    from topology_simulator.apiserver import faults, requests
-
-_CHANGE = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
+    from topology_simulator.apiserver import requests
 
 
 async def pending(world: World) -> process.Operator:
@@ -146,55 +144,3 @@ async def test_a_lease_that_is_about_to_run_out_allows_no_change(world: World) -
     world.server.lift(fault)
     await world.completed_once()
     assert operator.alive
-
-
-async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: World) -> None:
-    operator = await pending(world)
-    muted = world.server.fault("silent", verb="watch", resource="nodes")
-    assert muted.hits == phases.NODES
-    await cluster.set_ready(world.api, "master-2", ready=False)
-
-    await set_schedulable(world, wanted=True)
-    await operator.said("live evidence differs from what was watched")
-
-    def told() -> list[tuple[str, str]]:
-        return [
-            (write.record["phase"], check["message"])
-            for write in world.server.writes
-            for check in write.record.get("checks") or []
-            if (check["name"], check["status"]) == ("ControlPlaneNodes", "Unmet")
-        ]
-
-    # As it was sent: it stands for a moment only, because what is watched still says otherwise.
-    phase, message = (await polling.until("a record names the node", told))[0]
-    assert phase == "Pending"
-    assert "master-2 (Ready=False)" in message
-    assert world.server.topology_changes == []
-
-    await cluster.set_ready(world.api, "master-2", ready=True)
-    world.server.lift(muted)
-    world.server.fault("cut", verb="watch", resource="nodes")
-    await world.completed_once()
-
-
-@pytest.mark.on_real("lost-1")
-@pytest.mark.parametrize(("action", "changes"), [("lost", 1), ("drop", 2)])
-async def test_a_change_without_an_answer_is_followed_by_a_look(
-    world: World, action: faults.Action, changes: int
-) -> None:
-    await pending(world)
-    fault = world.server.fault(action, count=1, **_CHANGE)
-    before = world.server.mark()
-    await set_schedulable(world, wanted=True)
-
-    await world.completed_once()
-    assert fault.hits == 1
-    sent = world.server.topology_changes
-    assert len(sent) == changes
-    # Whatever was on its way belongs to an attempt that is over.
-    admitted = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt")]
-    assert len(set(admitted)) == changes, admitted
-    asked = sorted(world.server.asked(before), key=lambda one: one.time)
-    about = [one.verb for one in asked if one.resource == "infrastructures" and one.verb in {"get", "patch"}]
-    after_the_first_change = about[about.index("patch", about.index("patch") + 1) + 1 :]
-    assert after_the_first_change[0] == "get", about

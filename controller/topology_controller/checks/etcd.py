@@ -57,6 +57,24 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
     return voters
 
 
+@facts.once
+def listed(known: facts.Facts) -> tuple[facts.EtcdMember, ...] | None:
+    """Members by etcd's own list, which came through the quorum; None without one, or with two that differ."""
+    survey = known.etcd_members
+    voices = () if isinstance(survey, facts.Unobserved) else survey.voices
+    lists = {frozenset(voice.members): voice.members for voice in voices if voice.confirmed}
+    return next(iter(lists.values())) if len(lists) == 1 else None
+
+
+@facts.once
+def voters(known: facts.Facts) -> int | None:
+    """How many vote, by what the etcd operator publishes, else by etcd's own list; None where neither is known."""
+    published, own = members(known), listed(known)
+    if not isinstance(published, facts.Unobserved):
+        return len(published)
+    return None if own is None else sum(not member.learner for member in own)
+
+
 def voting_members(context: CheckContext) -> CheckResult:
     """At least N voters, each at an address of a control-plane node of its own, and none elsewhere."""
     # Voters are known where every node could be read.

@@ -72,7 +72,7 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     failing = [result for result in results if result.status is not CheckStatus.MET]
     measured = None if failing else baseline.capture(context, definition)
     held = _held(context, measured)
-    if not failing and _holding(context) and previous is not None and previous.phase is Phase.PENDING:
+    if not failing and _holding(context) and previous is not None and _stands(context, previous):
         return _as_read_live(context, previous, definition, held, block)
     ready = not failing and not held
     phase, target = Phase.ADMITTING if ready else Phase.PENDING, definition.target.pair
@@ -132,20 +132,22 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
 def _as_read_live(
     context: Context, previous: TopologyTransition, definition: model.Definition, held: str, block: str
 ) -> Decision:
-    """What the record says was read live a moment ago; what is watched is older, and would take it back."""
+    """What the record says was read live or written by another operator a moment ago: it is not taken back."""
     checks = records.of_stage(previous, Stage.PREFLIGHT)
     known = [(CheckName(check.name), check) for check in checks if check.name in set(CheckName)]
     kept = tuple(CheckResult(name, check.status, check.message) for name, check in known)
     failing = any(not result.met for result in kept)
     return Decision(
-        Phase.PENDING,
+        previous.phase,
         previous,
         steps=(Step.REPORT,),
         watch=True,
         definition=definition,
         results=kept,
         # The answers that it was written with had numbers, too.
-        note=(previous.message or _failing(context.known, kept)) if failing else held,
+        note=held
+        if previous.phase is Phase.PENDING and not failing
+        else previous.message or _failing(context.known, kept),
         upgrade_block=block,
         degraded=problems.unreadable(checks, context.now),
         look_again=_next_look(context, previous),
@@ -198,6 +200,12 @@ def _held(context: Context, measured: Baseline | tuple[facts.Unobserved, ...] | 
 def _holding(context: Context) -> bool:
     """Did live evidence disagree with the watches so lately that these may still be behind?"""
     return context.leader.hold_until is not None and context.now < context.leader.hold_until
+
+
+def _stands(context: Context, record: TopologyTransition) -> bool:
+    """Is this record left alone while it is held? Unless it is our own admission, which goes back to Pending."""
+    other = record.phase is Phase.ADMITTING and record.attempt != context.leader.attempt
+    return record.phase is Phase.PENDING or other
 
 
 def _attempt(context: Context, definition: model.Definition) -> str:

@@ -59,7 +59,7 @@ def newest(stored: TopologyTransition | None, latest: TopologyTransition | None)
 def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderState, now: datetime) -> Decision:
     """The decision with the step that saves its record, or with the time when it may be saved."""
     record = decision.record
-    if record is None or (stored is not None and (record == stored or _untimed(record) == _untimed(stored))):
+    if record is None or stands(record, stored):
         return decision
     if stored is None or has_happened(record, stored) or (_all_met(record) and not _all_met(stored)):
         wait = None
@@ -75,6 +75,13 @@ def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderSta
         return dataclasses.replace(decision, steps=(Step.SAVE, *decision.steps))
     sooner = wait if decision.look_again is None else min(wait, decision.look_again)
     return dataclasses.replace(decision, look_again=sooner)
+
+
+def stands(record: TopologyTransition | None, stored: TopologyTransition | None) -> bool:
+    """Is this what is stored already, but for times of answers?"""
+    if record is None or stored is None:
+        return False
+    return record == stored or _untimed(record) == _untimed(stored)
 
 
 def pause(leader: LeaderState) -> timedelta:

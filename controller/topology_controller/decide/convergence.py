@@ -1,7 +1,8 @@
 """After the change: watch the cluster follow, and say when it has.
 
 Completed needs every convergence check Met without a break for the settle time, by the times of the record, while this
-leader has watched: what a predecessor did not see is no quiet. Past the deadline the transition is overdue, and stuck
+leader has watched: what a predecessor did not see is no quiet. Then all is read live once, since a watch may be silent
+without having ended. Past the deadline the transition is overdue, and stuck
 once nothing has progressed for a while: shown, taken back with the next progress, and never rolled back. Then an
 administrator may accept the check of a workload as it is (ConfigMap `facts.acceptances`): it keeps its true answer, and
 is not waited for in this attempt any more.
@@ -70,7 +71,8 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
         taken=record.accepted[len(before) :],
         ignored=ignored,
     )
-    if all_met and now >= quiet_at and not known.disturbed:
+    quiet = all_met and now >= quiet_at and not known.disturbed
+    if quiet and known.live:
         phase, done = Phase.COMPLETED, whole_seconds(now)
         kept = records.updated(kept, phase=phase, problem=None, phase_transition_time=done, completed_time=done)
         kept = records.updated(kept, last_transition=records.completed(kept))
@@ -93,6 +95,8 @@ def converging(context: Context, record: TopologyTransition) -> Decision:
         look_again=cadence.until(moments, now),
     )
     decision = cadence.written(context, decision)
+    if quiet:
+        return dataclasses.replace(decision, steps=(*decision.steps, Step.GATHER))
     if stuck is not None:
         # One event for each attempt, however often it comes back: the condition and the metric show each time.
         event = EventSpec(vocabulary.EventReason.TRANSITION_STUCK, stuck.message, warning=True)

@@ -41,7 +41,13 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
     now = clocks.wall
     if by := jump(leader.clocks, clocks):
         leader = dataclasses.replace(_shifted(leader, by), steady_since=now)
+    here = records.stored(known.infrastructure)
+    if here is not None and here.phase is Phase.ADMITTING and leader.attempt not in {None, here.attempt}:
+        # Another operator admits, by a Lease that was deleted or one of its own: who wrote last goes on. To answer with
+        # a new attempt at once would be answered, too.
+        leader = dataclasses.replace(leader, attempt=None, hold_until=now + cadence.pause(leader))
     blind = not watching or bool(known.disturbed)
+    unread = now if isinstance(known.infrastructure, facts.Unobserved) else None
     blind = blind or any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
     kept = None if applicability.native_in_charge(known) else leader.gate_since
     gate_since = (kept or now) if known.mutable_topology is True else None
@@ -55,6 +61,7 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
         jumped=by,
         steady_since=now if blind or leader.unquiet or missed else leader.steady_since,
         gate_since=gate_since,
+        unread_since=unread and (leader.unread_since or unread),
         two_voters_since=two_since,
         lost_at=now if problems.lost_nodes(known) else leader.lost_at,
         unquiet=blind,
@@ -73,7 +80,9 @@ def _shifted(kept: T, by: timedelta) -> T:
     return dataclasses.replace(kept, **changes)
 
 
-def decided(leader: LeaderState, decision: Decision, now: datetime) -> LeaderState:
+def decided(
+    leader: LeaderState, decision: Decision, now: datetime, stored: TopologyTransition | None = None
+) -> LeaderState:
     """The leader after a decision: its record, whether it was progress, whether an admission ended."""
     record, unquiet = decision.record, leader.unquiet
     if record is not None and decision.phase is Phase.CONVERGING:
@@ -96,7 +105,8 @@ def decided(leader: LeaderState, decision: Decision, now: datetime) -> LeaderSta
         fell_back = None
     # They are counted in a row: an admission that has ended says nothing of the next.
     voids = () if decision.phase is Phase.PENDING else leader.voids
-    leader = dataclasses.replace(leader, latest=record, answers=answers, progressed=progressed)
+    refused = "" if cadence.stands(record, stored) else leader.refused
+    leader = dataclasses.replace(leader, latest=record, answers=answers, progressed=progressed, refused=refused)
     return dataclasses.replace(leader, fell_back=fell_back, voids=voids)
 
 

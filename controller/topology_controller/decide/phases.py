@@ -10,7 +10,7 @@ preflight checks (`admission`), afterwards from the record and the convergence c
 from __future__ import annotations
 
 import dataclasses
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from topology_api.types import Advisory, RecordCopy, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName, Phase, ProblemReason, Reason
@@ -31,7 +31,8 @@ _CANCEL = records.request(None)
 def decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
     """Decide what follows from the facts. The same arguments always give the same decision."""
     decision = _decide(known, transitions, leader, now)
-    if leader.refused and decision.watch and Step.CHANGE not in decision.steps:
+    refused = decision.watch and not cadence.stands(decision.record, records.stored(known.infrastructure))
+    if leader.refused and refused and Step.CHANGE not in decision.steps:
         decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {leader.refused}")
     if not leader.misconfigured:
         return decision
@@ -48,7 +49,7 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
         return Decision(phase, watch=phase in _BLOCKING, note=str(own))
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     if isinstance(infrastructure, facts.Unobserved):
-        return _without_infrastructure(known, infrastructure, copy)
+        return _without_infrastructure(known, infrastructure, copy, now - (leader.unread_since or now))
     cause = applicability.disabled(known, infrastructure)
     if isinstance(infrastructure.record, facts.Newer):
         newer = infrastructure.record
@@ -105,23 +106,28 @@ def _by_record(context: Context) -> Decision:
     return cadence.written(context, Decision(Phase.COMPLETED, kept, note=convergence.completed_note(kept)))
 
 
-def _without_infrastructure(known: facts.Facts, why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
-    """Infrastructure does not exist, or cannot be read. What was under way keeps upgrades blocked."""
+def _without_infrastructure(
+    known: facts.Facts, why: facts.Unobserved, copy: RecordCopy | None, lasts: timedelta
+) -> Decision:
+    """Infrastructure does not exist, or cannot be read, for so long. What was under way keeps upgrades blocked."""
     # Where it is malformed the watch is well, so readiness says nothing: the conditions must. What else cannot be read
-    # is no reason to change what was reported. A native controller in charge waits for operators that are not well.
+    # for a while is no reason to change what was reported. A native controller in charge waits for operators that are
+    # not well.
     report, native = (Step.REPORT,), applicability.native_in_charge(known)
     if native and (copy is None or copy.phase not in _UNDER_WAY):
         if why.awaited:
             return Decision(Phase.IDLE, note=str(why))
         message = f"{applicability.NATIVE_ACTS}. Its request cannot be read: {why}"
         return Decision(Phase.IDLE, steps=report, disabled=Cause(Reason.NATIVE_CONTROLLER_ACTIVE, message))
+    reason, blocking, until = Reason.EVIDENCE_UNREADABLE, _BLOCKING, "that field is put right"
     if why.missing:
-        message = "Infrastructure cluster does not exist: it is created by the installer. Nothing is decided without it"
-        return Decision(Phase.IDLE, steps=report, degraded=Cause(Reason.INFRASTRUCTURE_MISSING, message))
-    if why.kind is not facts.Kind.MALFORMED:
-        return Decision(Phase.IDLE, note=str(why))
-    cause = Cause(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
-    if copy is None or copy.phase not in _BLOCKING or copy.target is None:
+        reason, blocking, until = Reason.INFRASTRUCTURE_MISSING, _UNDER_WAY, "it is there: the installer creates it"
+    elif why.kind is not facts.Kind.MALFORMED:
+        until = "it can be read"
+        if lasts < problems.UNREADABLE_BOUND:
+            return Decision(Phase.IDLE, note=str(why), look_again=(problems.UNREADABLE_BOUND - lasts).total_seconds())
+    cause = Cause(reason, f"{why}. Nothing is decided until {until}")
+    if copy is None or copy.phase not in blocking or copy.target is None:
         return Decision(Phase.IDLE, steps=report, degraded=cause)
     note, block = f"Waiting for {why.what}", convergence.upgrade_block(copy)
     return Decision(copy.phase, watch=True, steps=report, degraded=cause, note=note, upgrade_block=block)

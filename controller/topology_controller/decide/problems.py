@@ -21,7 +21,7 @@ from .state import Cause, Context
 TWO_VOTERS = "etcd has two voting members, and the loss of either one stops the cluster"
 ONE_VOTER = "etcd has one voting member, and its loss stops the cluster"
 _BLOCKED_BOUND = timedelta(hours=1)  # how long a request may be Pending before it is a problem
-_UNREADABLE_BOUND = timedelta(minutes=5)  # how long a fact may be unreadable before the operator calls itself Degraded
+UNREADABLE_BOUND = timedelta(minutes=5)  # how long a fact may be unreadable before the operator calls itself Degraded
 TWO_VOTERS_BOUND = timedelta(minutes=15)
 """How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
 _TWO = 2
@@ -39,7 +39,7 @@ _OF_POOLS = {
 def unreadable(checks: tuple[Check, ...], now: datetime) -> Cause | None:
     """A fact that could not be read for long makes the operator Degraded; a moment does not."""
     unknown = [check for check in checks if check.status is CheckStatus.UNKNOWN]
-    lasting = [check for check in unknown if now - check.last_transition_time >= _UNREADABLE_BOUND]
+    lasting = [check for check in unknown if now - check.last_transition_time >= UNREADABLE_BOUND]
     if not lasting:
         return None
     texts = [f"{check.name}: {check.message}" for check in lasting]
@@ -49,7 +49,7 @@ def unreadable(checks: tuple[Check, ...], now: datetime) -> Cause | None:
 
 def unreadable_moments(checks: tuple[Check, ...]) -> list[datetime]:
     """When each Unknown will have lasted too long."""
-    return [check.last_transition_time + _UNREADABLE_BOUND for check in checks if check.status is CheckStatus.UNKNOWN]
+    return [check.last_transition_time + UNREADABLE_BOUND for check in checks if check.status is CheckStatus.UNKNOWN]
 
 
 def before_change(context: Context, record: TopologyTransition, unreadable: Cause | None, note: str) -> Problem | None:
@@ -115,10 +115,8 @@ def moments(context: Context) -> list[datetime]:
 def few_voters(known: facts.Facts) -> int | None:
     """How many voting members etcd has: 2, or after the change 1; 0 where it has enough, None when it is not known."""
     # Before the change one is what a single node has.
-    voters = etcd.members(known)
-    if isinstance(voters, facts.Unobserved):
-        return None
-    return len(voters) if len(voters) == _TWO or (len(voters) == 1 and _converging(known) is not None) else 0
+    voters = etcd.voters(known)
+    return voters if voters in {None, _TWO} or (voters == 1 and _converging(known) is not None) else 0
 
 
 def danger(known: facts.Facts) -> str:

@@ -61,6 +61,7 @@ class LeaderState:
     jumped: timedelta = timedelta()  # how far the wall clock was set between the last look and the one before it
     gate_since: datetime | None = None
     """When the native controller's feature gate was first seen on, or that controller last there; None: it is off."""
+    unread_since: datetime | None = None  # when Infrastructure was last read, while it cannot be
     two_voters_since: datetime | None = None
     lost_at: datetime | None = None  # when nodes that the change rested on were last seen missing
     steady_since: datetime | None = None

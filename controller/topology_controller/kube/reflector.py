@@ -267,6 +267,8 @@ class Reflector(Generic[T]):
         before, self.error = self.error, error
         if before is None:
             self._trouble_since = self._now()
+            # No event tells when what is kept is too old.
+            asyncio.get_running_loop().call_later(self._timing.grace + 1, self._on_change)
         if before is None or before.same_as != error.same_as:
             self._on_change()
 

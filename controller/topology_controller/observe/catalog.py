@@ -182,7 +182,6 @@ class Sources:
 ALL = tuple(source for source in vars(Sources).values() if isinstance(source, Source))
 IDLE = tuple(source for source in ALL if source.watched is Watched.ALWAYS)
 _REQUEST = tuple(source for source in ALL if source.watched is Watched.REQUEST)
-EVIDENCE = tuple(source for source in _REQUEST if source.live is True and source.asked_by is None)
 
 
 def filled(known: facts.Facts, read: Mapping[Source, Any], **others: Any) -> facts.Facts:
@@ -212,13 +211,16 @@ def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
     return tuple([source for source in read if source.asked_by is None or source.asked_by in asked])
 
 
-def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Source, ...]:
-    """What is read live before the change: of Machines and the native controller only where there may be any."""
+def last(
+    definition: model.Definition | None, known: facts.Facts, convergence: tuple[Source, ...] = ()
+) -> tuple[Source, ...]:
+    """What is read live before the change, or before the end: of Machines and the native controller where there are."""
     gates = () if isinstance(known.feature_gates, facts.Unobserved) else known.feature_gates
     native = (Sources.native_lease,) if any(on for _, on in gates) else ()
     machines = isinstance(known.machines, tuple) and known.machines
     needless = {Sources.infrastructure, *(() if machines else (Sources.machines,))}
-    return tuple([source for source in (*evidence(definition), *IDLE, *native) if source not in needless])
+    asked = convergence or evidence(definition)
+    return tuple([source for source in (*asked, *IDLE, *native) if source not in needless])
 
 
 def offered(*definitions: model.Definition | None) -> tuple[Source, ...]:

@@ -32,7 +32,7 @@ _REASONS = {
     Phase.COMPLETED: (ConditionStatus.FALSE, Reason.TRANSITION_COMPLETED, Reason.AS_EXPECTED),
 }
 """Status and reason of Progressing, and the reason of Upgradeable where there is a block."""
-_STOPPING = frozenset({Reason.API_NOT_INSTALLED, Reason.TOPOLOGY_OVERWRITTEN})
+_STOPPING = frozenset({Reason.API_NOT_INSTALLED, Reason.INFRASTRUCTURE_MISSING, Reason.TOPOLOGY_OVERWRITTEN})
 """Nothing goes on while these last, whatever was under way: but what was keeps blocking upgrades."""
 
 

@@ -67,7 +67,8 @@ CONTROLLER: Final = "topology"  # the one controller and its one queue
 CODES: Final = frozenset(str(status.value) for status in http.HTTPStatus) | {ERROR, OTHER}
 ETCD_CODES: Final = frozenset({"200", "401", "403", "503", ERROR, OTHER})
 _TWO: Final = 2
-TIMED: Final = (Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING)
+_STAGE = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}
+TIMED: Final = tuple(_STAGE)
 """Phases whose length says something: in the others nothing is under way."""
 _VALUES: Final[dict[str, frozenset[str]]] = {
     "phases": frozenset(Phase),
@@ -128,7 +129,6 @@ class Collector(registries.Collector):
             yield gauge
 
 
-_STAGE = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}
 SILENT: Final[dict[str, tuple[Series, ...]]] = {
     "topology_transition_phase": tuple(((phase.value,), 0.0) for phase in Phase),
     "topology_transition_stuck": (((), 0.0),),
@@ -203,15 +203,9 @@ def _machines(known: facts.Facts) -> Iterator[Series]:
 
 
 def _members(known: facts.Facts) -> Iterator[Series]:
-    published, survey = etcd.members(known), known.etcd_members
-    voices = () if isinstance(survey, facts.Unobserved) else survey.voices
-    lists = {frozenset(voice.members): voice.members for voice in voices if voice.confirmed}
-    # The list that came through the quorum; two that differ say nothing.
-    listed = next(iter(lists.values())) if len(lists) == 1 else None
-    if not isinstance(published, facts.Unobserved):
-        yield ("voter",), len(published)
-    elif listed is not None:
-        yield ("voter",), sum(not member.learner for member in listed)
+    voters, listed = etcd.voters(known), etcd.listed(known)
+    if voters is not None:
+        yield ("voter",), voters
     if listed is not None:
         yield ("learner",), sum(member.learner for member in listed)
 
@@ -224,7 +218,7 @@ def two_voters(decision: Decision, known: facts.Facts) -> bool | None:
     if known.control_plane_nodes is facts.NOT_READ:
         # No node is watched. The form of the keys is no proof (`cafe` may be a name too), but good for a count.
         known = dataclasses.replace(known, control_plane_nodes=(), other_nodes=())
-    voters = dict(_members(known)).get(("voter",))
+    voters = etcd.voters(known)
     return None if voters is None else voters == _TWO
 
 

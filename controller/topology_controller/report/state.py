@@ -304,14 +304,15 @@ def _node(finding: Finding, ready: str) -> Node:
 def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> Members:
     """Voters by what the etcd operator publishes; learners and names too where etcd itself is asked."""
     published, survey = etcd.members(known), known.etcd_members
+    # As etcd itself lists them, where a list came through the quorum.
+    listed = {member.id: member for member in etcd.listed(known) or ()}
     if isinstance(published, facts.Unobserved):
-        why = facts.NOT_READ if known.control_plane_nodes is facts.NOT_READ else published
-        return {"items": [], "said": unwatched(why, leads=leads)}
+        if not listed:
+            why = facts.NOT_READ if known.control_plane_nodes is facts.NOT_READ else published
+            return {"items": [], "said": unwatched(why, leads=leads)}
+        published = {}
     control_plane = facts.readable(known.control_plane_nodes)
     homes = {address: node.name for node in control_plane for address in node.addresses}
-    # As etcd itself lists them, where a list came through the quorum.
-    voices = () if isinstance(survey, facts.Unobserved) else survey.voices
-    listed = {member.id: member for voice in voices if voice.confirmed for member in voice.members}
     items: list[Member] = []
     for id_ in dict.fromkeys((*published, *listed)):
         member, address = listed.get(id_), published.get(id_, "")

@@ -166,25 +166,27 @@ WHAT = "infrastructures.config.openshift.io/cluster"
 NONSENSE = facts.Unobserved(WHAT, "spec.desiredTopology should be a string, found int", kind=facts.Kind.MALFORMED)
 
 
-def _decided(own: facts.Fact[facts.OwnOperator]) -> state.Decision:
-    return worlds.decide(worlds.healthy(infrastructure=NONSENSE, own_operator=own))
-
-
-def test_what_was_under_way_keeps_upgrades_blocked() -> None:
-    found = _decided(worlds.copy_of(worlds.converging()))
-    assert (found.phase, found.watch, found.steps) == (Phase.CONVERGING, True, (state.Step.REPORT,))
-    assert found.upgrade_block
+@pytest.mark.parametrize(
+    ("why", "reason"),
+    [
+        (NONSENSE, Reason.EVIDENCE_UNREADABLE),
+        (dataclasses.replace(NONSENSE, why="Forbidden", kind=facts.Kind.FORBIDDEN), Reason.EVIDENCE_UNREADABLE),
+        (dataclasses.replace(NONSENSE, why="NotFound", kind=facts.Kind.MISSING), Reason.INFRASTRUCTURE_MISSING),
+    ],
+)
+@pytest.mark.parametrize("record", [None, worlds.completed(), worlds.admitting(), worlds.converging()])
+def test_without_infrastructure_only_what_was_under_way_keeps_upgrades_blocked(
+    why: facts.Unobserved, reason: Reason, record: TopologyTransition | None
+) -> None:
+    """It has been so for five minutes; the copy of the record is what is known."""
+    own = worlds.own() if record is None else worlds.copy_of(record)
+    term = worlds.term(unread_since=worlds.NOW - timedelta(minutes=5))
+    found = worlds.decide(worlds.healthy(infrastructure=why, own_operator=own), term)
+    under_way = record.phase if record is not None and record.phase is not Phase.COMPLETED else None
+    assert (found.phase, found.watch, bool(found.upgrade_block)) == (under_way or Phase.IDLE, *[bool(under_way)] * 2)
+    assert found.steps == (state.Step.REPORT,)
     assert found.degraded is not None
-    assert found.degraded.reason is Reason.EVIDENCE_UNREADABLE
-    assert "spec.desiredTopology" in found.degraded.message
-
-
-@pytest.mark.parametrize("own", [worlds.own(), worlds.copy_of(worlds.completed())], ids=["no copy", "completed"])
-def test_where_nothing_is_under_way_it_is_only_told(own: facts.OwnOperator) -> None:
-    found = _decided(own)
-    assert (found.phase, found.watch, found.upgrade_block) == (Phase.IDLE, False, None)
-    assert found.degraded is not None
-    assert found.degraded.reason is Reason.EVIDENCE_UNREADABLE
+    assert (found.degraded.reason, why.why in found.degraded.message) == (reason, True)
 
 
 def siblings() -> load.Transitions:

@@ -111,6 +111,85 @@ async def test_a_write_with_an_unknown_outcome_is_read_live_before_anything_is_w
             assert first != second == cluster.record["attempt"]
 
 
+@pytest.mark.parametrize(
+    ("requests", "phase", "counter", "reasons"),
+    [
+        (["HighlyAvailable"], "Converging", "started", MOVED),
+        (["HighlyAvailable"], "Completed", "completed", {"TransitionCompleted"}),
+        (["HighlyAvailable", None], "Idle", "cancelled", {"TransitionCancelled"}),
+        (["DualReplica"], "Unsupported", "rejected", {"TransitionRequested", "TransitionBlocked"}),
+    ],
+)
+async def test_a_write_that_happened_without_an_answer_counts_and_has_its_events(
+    cluster: Cluster, requests: list[str | None], phase: str, counter: str, reasons: set[str]
+) -> None:
+    lost: list[str] = []
+
+    def lose(_: str, body: Raw) -> None:
+        if not lost and cluster.asked and requests == [] and phase_of(body) == phase:
+            lost.append(phase)
+            raise cluster.error(errors.TimedOut)
+
+    cluster.after, cluster.echo = lose, None not in requests
+    async with running(cluster) as operator:
+        while requests:
+            cluster.ask_for(requests.pop(0))
+            await asyncio.sleep(20)
+        cluster.follow()
+        await asyncio.sleep(300)
+        samples = [sample for family in operator.metrics.registry.collect() for sample in family.samples]
+        total = sum(sample.value for sample in samples if sample.name == f"topology_transition_{counter}_total")
+        assert (lost, total, reasons - set(operator.told.reasons)) == ([phase], 1, set())
+
+
+async def test_two_operators_that_admit_at_once_do_not_write_against_each_other(cluster: Cluster) -> None:
+    """Each has a Lease of its own, and ClusterVersion does not echo: whoever is overtaken waits a minute."""
+    cluster.echo, cluster.latency = False, lambda: 0.01
+    async with running(cluster), running(cluster):
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(300)
+        assert Counter(where for where, _ in cluster.writes)["infrastructures/cluster"] <= 9
+        cluster.echo = True
+        cluster._echo()
+        await asyncio.sleep(120)
+    assert (cluster.phase, cluster.changes) == ("Converging", 1)
+
+
+async def test_nothing_is_completed_by_watches_that_have_gone_silent(cluster: Cluster) -> None:
+    """The API server hangs for less than a watch may be silent, and two nodes are gone meanwhile."""
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(20)
+        cluster.follow()
+        await asyncio.sleep(5)
+        cluster.flowing.clear()
+        for name in ("node-1", "node-2"):
+            cluster.delete(("nodes", None, name))
+        await asyncio.sleep(100)
+        assert (cluster.phase, cluster.condition("Degraded")) == ("Converging", ("True", "RedundancyLost"))
+        cluster.flowing.set()
+        await asyncio.sleep(200)
+        assert cluster.record["problem"]["reason"] == "RedundancyLost"
+
+
+async def test_a_refusal_is_not_told_any_more_once_nothing_is_left_to_record(cluster: Cluster) -> None:
+    """What was refused is taken back by itself, before the right is given again."""
+
+    def refuse(where: str, _: Raw) -> None:
+        if where == "infrastructures/cluster":
+            raise cluster.error(errors.Forbidden, 403)
+
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster) as operator:
+        for cluster.fault, cordoned in ((accept, ["node-2"]), (refuse, ["node-1", "node-2"]), (refuse, ["node-2"])):
+            for name in worlds.NAMES:
+                cluster.change(("nodes", None, name), {"spec": {"unschedulable": name in cordoned}})
+            await asyncio.sleep(300)
+            assert operator.latest.snapshot is not None
+            told = "Nothing can be recorded" in operator.latest.snapshot.decision.note
+            assert told is ("node-1" in cordoned), operator.latest.snapshot.decision.note
+
+
 async def test_a_report_that_is_refused_keeps_topology_from_moving(cluster: Cluster) -> None:
     """Without our word in ClusterOperator nobody holds upgrades back."""
 

@@ -221,13 +221,14 @@ def waits(term: state.LeaderState) -> dict[str, datetime | None]:
 
 
 def test_all_waits_of_a_leader_go_with_the_clock() -> None:
-    """Two voters and a gate that is on, so that what counts from these is not over."""
+    """Two voters, a gate that is on, and no Infrastructure, so that what counts from these is not over."""
     by, moment = timedelta(minutes=-5), worlds.NOW - timedelta(seconds=1)
     times: dict[str, Any] = dict.fromkeys(waits(worlds.term()), moment)
     times |= {"writes": state.Writes(moment), "texts": state.Writes(moment)}
     before = worlds.term(**times | {"clocks": state.Clocks(worlds.NOW, 100.0)})
     endpoints = facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:2], worlds.ADDRESSES[:2], strict=True)))
     known = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)), etcd_endpoints=endpoints)
+    known = dataclasses.replace(known, infrastructure=facts.NOT_READ)
     found = leader.looked(before, known, state.Clocks(worlds.NOW + by, 100.0), watching=True, missed=False)
     assert waits(found) == dict.fromkeys(waits(before), moment + by)
     assert found.steady_since == worlds.NOW + by

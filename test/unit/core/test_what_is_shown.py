@@ -6,6 +6,7 @@ on one cluster at most, whatever happens in it. The page can be looked at whatev
 
 import dataclasses
 import itertools
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 
@@ -17,10 +18,11 @@ from hypothesis import strategies as st
 from topology_api.types import AvailableTransition, Blocker, TopologyPair, TopologyTransition
 from topology_api.vocabulary import CheckStatus, Phase, Stage, Topology
 from topology_controller.checks import catalog as checks
-from topology_controller.decide import records, state
+from topology_controller.decide import problems, records, state
 from topology_controller.definitions import load
 from topology_controller.observe import catalog, facts
 from topology_controller.report import metrics, view
+from topology_controller.report import state as pages
 
 from . import machine_worlds, measured_cluster, page_state, strategies, worlds
 from .strategies import terms, worlds_of_any_kind
@@ -158,12 +160,15 @@ LISTED = worlds.voices()[0].members
     ids=["published", "asked", "learner", "only asked", "no quorum", "no agreement", "neither", "names for ids"],
 )
 def test_members_of_etcd_as_far_as_they_are_known(said: Any, published: Any, roles: dict[str, float]) -> None:
+    """The metric, by which an alert goes, the page and the problem count the same."""
     members = facts.EtcdMembers(said) if isinstance(said, tuple) else said
     known = worlds.healthy(etcd_members=members)
     if published is not None:
         known = dataclasses.replace(known, etcd_endpoints=published)
     found = decided(known)
     assert series(found, "topology_etcd_members") == {(role,): count for role, count in roles.items()}
+    assert Counter(item["role"] for item in pages.members(known, None, leads=True)["items"]) == Counter(roles)
+    assert problems.few_voters(known) == (0 if roles.get("voter") == 3 else roles.get("voter"))
 
 
 def test_a_master_without_the_newer_label_is_a_node_of_the_control_plane() -> None:

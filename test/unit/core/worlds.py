@@ -299,8 +299,11 @@ def decide(
     now: datetime = NOW,
     transitions: load.Transitions = ONLY_COMPACT,
 ) -> state.Decision:
-    """Decide, with a leader that has just begun unless another is given."""
-    return phases.decide(known, transitions, term_ or term(), now)
+    """Decide, with a leader that has just begun unless another is given. What is read live at the end is the same."""
+    found = phases.decide(known, transitions, term_ or term(), now)
+    if state.Step.GATHER not in found.steps or found.phase is not Phase.CONVERGING:
+        return found
+    return phases.decide(dataclasses.replace(known, live=True), transitions, term_ or term(), now)
 
 
 def record_of(decision: state.Decision) -> TopologyTransition:

@@ -107,11 +107,12 @@ async def test_trouble_is_told_once_and_its_end_too(store, reflect):
     assert objects(made) == {"a": 1}
     await asyncio.sleep(60)
     assert not made.alive, "a minute of trouble is the end of the grace"
+    assert made.woken == [0, 10, 71], "which is told, too"
     store.refuse = lambda verb: None
     await asyncio.sleep(60)
     assert made.alive
     assert made.error is None
-    assert len(made.woken) == 3
+    assert len(made.woken) == 4
 
 
 async def test_another_kind_of_trouble_is_news(store, reflect):
