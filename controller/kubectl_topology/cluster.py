@@ -292,9 +292,8 @@ def assembled(
     What was refused names the right that lacks. Raises PluginError when Infrastructure is not known, or the API lacks
     our fields; where the native controller is in charge these are not needed, and every answer says who is.
     """
-    lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
-    if lacks and not applicability.native_in_charge(known):
-        lacking = f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}"
+    if known.lacks and not applicability.native_in_charge(known):
+        lacking = f"the API of this cluster lacks our fields: CustomResourceDefinition {known.lacks}"
         raise errors.PluginError(lacking, INSTALL_FIELDS)
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):

@@ -3,9 +3,9 @@
 What could be asked for now (`decide.admission`), what of a completed transition a person still has to do
 (`checks.advisories`), around an upgrade, which of two versions runs, and, while the gate of the native controller is
 on, whether its process lives and which request the API would take (`decide.applicability`). Each is answered by one
-read per kind, at start, when something changes that the answer depends on, hourly, and when a reader looks (`wanted`),
-at most once a minute. Settings for one node are read likewise while the cluster converges, and Leases once its machines
-have restarted. `reconcile` asks, and keeps the answers in its `LeaderState`; nothing here writes.
+read per kind, at start, when something changes that the answer depends on, hourly, sooner where something was not
+known, and when a reader looks (`wanted`), at most once a minute. Settings for one node are read likewise while the
+cluster converges, and Leases once its machines have restarted. `reconcile` keeps the answers; nothing here writes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from topology_api.types import Advisory, AvailableTransition, TopologyTransition
-from topology_api.vocabulary import AdvisoryName, CheckName, Phase
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase
 
 from .checks import advisories, load_balancer
 from .decide import admission, applicability, records
@@ -59,7 +59,7 @@ class Discoverer:
         self._etcd = etcd
         self._now = now
         self._place: tuple[object, ...] | None = None
-        self._due = 0.0
+        self._due, self._pause = 0.0, SOONEST
         self._tried: float | None = None
         self._version: tuple[tuple[object, ...], facts.Fact[facts.ClusterVersion]] | None = None
         self._version_due = 0.0
@@ -97,7 +97,11 @@ class Discoverer:
         if available is None:
             return None
         self._place = _place(known)
-        self._due = _now() + PERIOD
+        unanswered = any(_unanswered(source, source.of(evidence.facts)) for source in sources)
+        unknown = [blocker for item in available for blocker in item.blockers if blocker.status is CheckStatus.UNKNOWN]
+        # In a minute, then after ten, then hourly: two looks are all that fits into an idle hour.
+        again, pause = (self._pause, min(PERIOD, 10 * self._pause)) if unanswered or unknown else (PERIOD, SOONEST)
+        self._due, self._pause = _now() + again, pause
         if left is None:
             # What is to be done again, by what is read anyway: a node may have joined, or been replaced.
             record, nodes = _arrived(infrastructure), evidence.facts.control_plane_nodes
@@ -106,7 +110,7 @@ class Discoverer:
             advisory = load_balancer.unconfirmed(evidence.facts, record.target, record)
             return Found(available, () if advisory is None else (advisory,))
         # What could not be read is not done for that.
-        if left.target is None or any(_unanswered(source, source.of(evidence.facts)) for source in sources):
+        if left.target is None or unanswered:
             return Found(available)
         matrix = self._transitions.matrix
         return Found(available, advisories.advise(evidence.facts, left.target, matrix, left, self._now()))

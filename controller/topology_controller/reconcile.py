@@ -166,11 +166,11 @@ class Reconciler:
         """What is watched; the definition is read where it lacks our fields, or may. Raises Voided."""
         watches, dropped = self._deps.watches, self._dropped
         known = watches.known()
-        vanished, lacked = self._vanished(known), _lacks(known.installed)
+        vanished, lacked = self._vanished(known), known.lacks is not None
         if not vanished and not lacked and not dropped:
             return known
         watches.installed, self._dropped = await live.read(self._deps.client, catalog.Sources.installed), False
-        if lacked and isinstance(watches.installed, facts.Installed) and not _lacks(watches.installed):
+        if lacked and isinstance(watches.installed, facts.Installed) and watches.installed.lacks is None:
             # What was hidden is shown again, and no watch brings that: the object has not changed.
             self._state = dataclasses.replace(self._state, unsure=True)
             await self._read_again()
@@ -178,7 +178,7 @@ class Reconciler:
         gone = "the server dropped the record" if dropped else "the record is gone"
         if isinstance(known.installed, facts.Unobserved) and (dropped or self._vanished(known)):
             raise act.Voided(f"{gone}; whether the CRD has its fields is unknown: {known.installed}")
-        if dropped and not _lacks(known.installed):
+        if dropped and known.lacks is None:
             raise act.Voided(f"{gone}; although the CRD has its fields")
         return known
 
@@ -444,11 +444,6 @@ class Reconciler:
             return
         self._state = dataclasses.replace(self._state, available=answer.available, advisories=answer.advisories)
         self._deps.queue.add()
-
-
-def _lacks(installed: facts.Fact[facts.Installed]) -> bool:
-    """Is it known that the served definition lacks our fields?"""
-    return isinstance(installed, facts.Installed) and installed.lacks is not None
 
 
 def _new_attempt() -> str:

@@ -47,7 +47,7 @@ def answer(
     """Everything that `status` shows. `looked` are verdicts that may be newer than those of the record."""
     known, record, about = snapshot.known, snapshot.record, view.About(__version__, transitions)
     shown = view.look(None, known, about)
-    if isinstance(known.installed, facts.Installed) and known.installed.lacks and shown["disabled"] is None:
+    if known.lacks and shown["disabled"] is None:
         # The native controller is in charge (`cluster.assembled`), and our operator has not said so, or does not run.
         cause = applicability.disabled(known, snapshot.infrastructure)
         shown["disabled"] = None if cause is None else {"reason": cause.reason, "message": cause.message}

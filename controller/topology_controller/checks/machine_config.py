@@ -53,7 +53,7 @@ def controller_observed(context: CheckContext) -> CheckResult:
     if isinstance(names, facts.Unobserved):
         return context.unknown(names)
     since = config.failing_since
-    failing = config.failing == "True" and (since is None or context.now >= since + FAILING_BOUND)
+    failing = config.failing == "True" and (since is None or not since <= context.now < since + FAILING_BOUND)
     if why := first_reason(
         (config.control_plane != target, f"machine configs are made for {config.control_plane or 'no topology'}"),
         (failing, "templates cannot be rendered (TemplateControllerFailing=True)"),
@@ -64,9 +64,8 @@ def controller_observed(context: CheckContext) -> CheckResult:
         return context.unknown(f"{_CONFIG} has TemplateControllerFailing={config.failing}")
     nodes = facts.readable(context.facts.control_plane_nodes)
     if stale := sorted(node.name for node in nodes if node.observed_topology == single != target):
-        pools = _pools(context)
-        known = [] if isinstance(pools, facts.Unobserved) else pools
-        paused = next((pool for pool in known if pool.name == MASTER and pool.paused), None)
+        pools = facts.readable(context.facts.machine_config_pools)
+        paused = next((pool for pool in pools if pool.name == MASTER and pool.paused), None)
         hint = f"Pool {MASTER} is paused; {_unpause(paused)}" if paused else f"Look at oc get {_POOLS} {MASTER}"
         return context.unmet(f"no control-plane node with annotation {_ANNOTATION}={single}", stale, hint)
     return context.met(f"Machine configs are made for {target}, and no control-plane node goes by {single}")

@@ -70,15 +70,14 @@ def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> st
     here, desired, native = infrastructure.control_plane, infrastructure.desired, infrastructure.native_desired
     single, installed = here == Topology.SINGLE_REPLICA, known.installed
     request = records.request(Topology.HIGHLY_AVAILABLE, vocabulary.NATIVE_DESIRED)
-    lacks = isinstance(installed, facts.Installed) and installed.lacks is not None
     if native is None and isinstance(installed, facts.Installed) and not installed.native:
         text = f". The served definition of Infrastructure has no spec.{vocabulary.NATIVE_DESIRED}"
-        if lacks:
+        if known.lacks:
             return f"{text}, so it cannot be requested of it: wait until it is served"
         return f"{text}: our patch keeps it out. Take the patch out with: sh crd-patch.sh remove"
     if single and desired == Topology.HIGHLY_AVAILABLE != native:
         return f". It does not read spec.desiredTopology; hand the request over with: {request}"
-    if single and lacks and native is None and desired is None:
+    if single and known.lacks and native is None and desired is None:
         # Our field is not served, so what is wanted cannot be requested with it.
         return f". To request {Topology.HIGHLY_AVAILABLE} of it: {request}"
     if native not in {None, here} and not (single and native == Topology.HIGHLY_AVAILABLE):
@@ -123,10 +122,8 @@ def native_grace(known: facts.Facts) -> timedelta:
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
     """Why it is not known whether the native controller is in charge; an object that does not exist is no reason."""
-    for fact in (known.feature_gates, known.native_controller):
-        if isinstance(fact, facts.Unobserved) and not fact.missing:
-            return fact
-    return None
+    shown_by = (known.feature_gates, known.native_controller)
+    return next((fact for fact in shown_by if isinstance(fact, facts.Unobserved) and not fact.missing), None)
 
 
 def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> float | None:
@@ -145,9 +142,7 @@ def idle_note(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
     """What Progressing adds while nothing is requested: that the native controller is off, or missing."""
     desired = infrastructure.native_desired
     if known.mutable_topology is True:
-        if _present(known):
-            return ""
-        return worded("NativeSilent" if _silent(known) else "NativeMissing")
+        return "" if _present(known) else worded("NativeSilent" if _silent(known) else "NativeMissing")
     if desired is None or desired == infrastructure.control_plane or infrastructure.desired:
         return ""
     return worded("NativeOff", desired=desired)

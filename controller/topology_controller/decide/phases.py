@@ -62,7 +62,7 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
         record = cadence.newest(record, leader.latest)
     record = None if record is None else records.believed(record, now)
     context = Context(known, infrastructure, record, transitions, leader, now)
-    lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
+    lacks = known.lacks
     if cause is not None and not (cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE and _follows(context, copy, lacks)):
         return _disabled(context, cause, lacks)
     if lacks:

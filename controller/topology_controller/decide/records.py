@@ -54,9 +54,7 @@ def recover(
     if latest is not None and latest.phase.changed and str(latest.target) == here:
         return latest
     copy = None if isinstance(own, facts.Unobserved) else own.copy
-    if copy is None or str(copy.target) != here:
-        return None
-    if not copy.phase.changed and copy.phase is not Phase.ADMITTING:
+    if copy is None or str(copy.target) != here or not (copy.phase.changed or copy.phase is Phase.ADMITTING):
         return None
     head = copy.model_dump(exclude={"checks", "progress", "problem", "accepted", "completed_time", "deadline_time"})
     admitted = copy.admitted_time or copy.phase_transition_time
@@ -145,8 +143,9 @@ def available(context: Context) -> tuple[types.AvailableTransition, ...]:
     before = {item.name: item for item in (context.record.available if context.record else ())}
     discovered = context.leader.available
     if discovered is not None:
-        # The verdict on what is under way may be newer than what was discovered.
-        newest = [max(item, before.get(item.name, item), key=lambda each: each.evaluated_time) for item in discovered]
+        # The verdict on what is under way may be newer than what was discovered. One from the future is the oldest.
+        past = {name: item for name, item in before.items() if item.evaluated_time <= context.now}
+        newest = [max(item, past.get(item.name, item), key=lambda each: each.evaluated_time) for item in discovered]
         before = {item.name: item for item in newest}
     here = {definition.name for definition in context.transitions.starting_at(pair(context.infrastructure))}
     return tuple(item for item in before.values() if item.name in here)

@@ -1,13 +1,14 @@
 """The elector: who may write, and for how long.
 
 A candidate takes the lease when it has no holder, or when the holder has not renewed it for its whole duration, by our
-own monotonic clock; what time another machine writes into it decides nothing. The holder stops by itself (`LeaseLost`)
-when it could not renew: others wait for `duration`, we for `renew_deadline` only, from the start of the last renewal
-that succeeded, because the others' clocks may have started then: there is never a moment with two.
+own monotonic clock. The holder stops by itself (`LeaseLost`) when it could not renew: others wait for `duration`, we
+for `renew_deadline` only, from the start of the last renewal that succeeded, because the others' clocks may have
+started then: there is never a moment with two.
 
 A lease that is older than what we know of it was put back with its store. It stays ours, unless it was renewed after
 us, by a holder who took it since then. A candidate leaves it alone for as long as its last holder may hold it still. A
-read of one object comes from etcd whatever API server answers, so no lag looks like that.
+read of one object comes from etcd whatever API server answers, so no lag looks like that; the clock of who takes a
+deleted lease may, so that a time alone shows it only of a holder who was seen before.
 """
 
 from __future__ import annotations
@@ -99,6 +100,8 @@ class Sight:
         self._since = 0.0
         # What it was when it was put back to an earlier state, and when that was seen.
         self._undone: tuple[Raw, float] | None = None
+        # The last terms (holder, since when, after how many others), and whether the present one was seen before.
+        self._terms, self.known = list[tuple[object, ...]](), False
 
     def see(self, raw: Raw | None, now: float) -> None:
         """Remember a lease, None for one that does not exist."""
@@ -110,9 +113,17 @@ class Sight:
         texts = (spec.get("holderIdentity"), spec.get("renewTime"))
         holder, renewed = (text if isinstance(text, str) else "" for text in texts)
         version = str(raw.get("metadata", {}).get("resourceVersion", ""))
-        back = resources.is_older(version, self.version) or "" < renewed < self.renewed
-        if back and self.spec is not None and self.holder:
-            self._undone = self.spec, now
+        term = holder, spec.get("acquireTime"), spec.get("leaseTransitions")
+        older, held = resources.is_older(version, self.version), self.spec or {}
+        released = not holder and not older and term[2] == held.get("leaseTransitions")
+        if released and (self._undone is None or self._undone[0].get("holderIdentity") == self.holder):
+            # The one who may hold it still has given it up, and its clock may have been set back.
+            self._undone = None
+        elif self.holder and (older or "" < renewed < self.renewed):
+            self._undone = held, now
+        self.known = term in self._terms
+        if not self.known:
+            self._terms = [*self._terms[-20:], term]
         self.holder, self.version, self.renewed = holder, version, renewed
         if spec != self.spec:
             self.spec, self._since = spec, now
@@ -279,8 +290,8 @@ class Elector:
         renewed = self._seen.renewed
         if resources.is_older(self._seen.version, before):
             went = f"from version {before} to {self._seen.version}"
-        elif "" < renewed < wrote:
-            # Versions may have grown past those that we know. Who takes it from us does so long after we wrote.
+        elif "" < renewed < wrote and (self._seen.known or self._seen.holder in {"", self._identity}):
+            # Versions may have grown past those that we know.
             went = f"to what was written at {renewed}, after we wrote at {wrote}"
         else:
             return False

@@ -217,6 +217,11 @@ class Facts:
         return isinstance(here, Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
 
     @property
+    def lacks(self) -> str | None:
+        """What the served definition of Infrastructure is known to lack of our fields."""
+        return self.installed.lacks if isinstance(self.installed, Installed) else None
+
+    @property
     def mutable_topology(self) -> bool | None:
         """Is feature gate MutableTopology on for the version that runs, else for one? None: it cannot be read."""
         gates, version = self.feature_gates, self.cluster_version

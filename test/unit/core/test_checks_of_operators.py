@@ -198,7 +198,7 @@ def test_after_the_change_quiet_is_not_enough(
 
 OBSERVED, POOLS = CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT
 NEW = {"wanted_configuration": "rendered-master-2", "configuration": "rendered-master-2"}
-MINUTE_AGO = worlds.NOW - timedelta(minutes=1)
+MINUTE_AGO, AHEAD = worlds.NOW - timedelta(minutes=1), worlds.NOW + timedelta(hours=6)
 
 
 def controller(**changes: Any) -> measured_cluster.MeasuredCluster:
@@ -213,6 +213,7 @@ def controller(**changes: Any) -> measured_cluster.MeasuredCluster:
         ({"control_plane": "SingleReplica"}, CheckStatus.UNMET, "machine configs are made for SingleReplica"),
         ({"failing": "True"}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
         ({"failing": "True", "failing_since": MINUTE_AGO}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
+        ({"failing": "True", "failing_since": AHEAD}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
         ({"failing": "Unknown"}, CheckStatus.UNKNOWN, "TemplateControllerFailing=Unknown"),
     ],
 )
@@ -282,15 +283,11 @@ def test_every_pool_with_machines_must_leave_its_baseline(name: str) -> None:
     assert (still.ask(POOLS)[0], seen_before.ask(POOLS)[0]) == (CheckStatus.UNMET, CheckStatus.MET)
 
 
-KUBE_API_SERVER, SCHEDULER, ETCD = (
-    CheckName.KUBE_API_SERVER_REVISION,
-    CheckName.KUBE_SCHEDULER_REVISION,
-    CheckName.ETCD_REVISION,
-)
+KUBE_API_SERVER = CheckName.KUBE_API_SERVER_REVISION
 KEYS = {
     KUBE_API_SERVER: measured_cluster.KUBE_API_SERVER,
-    SCHEDULER: "kubeschedulers.operator.openshift.io/cluster",
-    ETCD: measured_cluster.ETCD,
+    CheckName.KUBE_SCHEDULER_REVISION: "kubeschedulers.operator.openshift.io/cluster",
+    CheckName.ETCD_REVISION: measured_cluster.ETCD,
 }
 
 

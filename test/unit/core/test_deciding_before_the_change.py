@@ -22,9 +22,8 @@ from .worlds import WELL, F, T, failing, reasons, row, said
 
 @pytest.mark.parametrize("desired", [None, "SingleReplica"])
 def test_without_an_unfulfilled_request_it_is_idle(desired: str | None) -> None:
-    found = worlds.decide(
-        worlds.healthy(infrastructure=worlds.infrastructure(desired=desired)), worlds.term(available=())
-    )
+    known = worlds.healthy(infrastructure=worlds.infrastructure(desired=desired))
+    found = worlds.decide(known, worlds.term(available=()))
     assert found.phase is Phase.IDLE
     assert not found.watch
     assert row(found) == WELL
@@ -55,10 +54,8 @@ def test_a_request_that_no_definition_leads_to(changes: dict[str, Any], text: st
     found = worlds.decide(known)
     assert found.phase is Phase.UNSUPPORTED
     assert not found.watch
-    assert row(found) == WELL | {
-        "Progressing": (F, Reason.UNSUPPORTED_TRANSITION),
-        "Upgradeable": (F, Reason.UNSUPPORTED_TRANSITION),
-    }
+    unsupported = (F, Reason.UNSUPPORTED_TRANSITION)
+    assert row(found) == WELL | {"Progressing": unsupported, "Upgradeable": unsupported}
     assert text in found.note
     assert reasons(found) == [EventReason.TRANSITION_REQUESTED, EventReason.TRANSITION_BLOCKED]
     later = worlds.NOW + timedelta(hours=1)
@@ -69,6 +66,7 @@ def test_a_request_that_no_definition_leads_to(changes: dict[str, Any], text: st
     assert (other.requested_time, other.phase_transition_time) == (later, worlds.NOW), "another request, one phase"
 
 
+PENDING = {"Progressing": (F, Reason.PREFLIGHT_UNMET), "Upgradeable": (F, Reason.TRANSITION_PENDING)}
 BREAKS: list[tuple[dict[str, Any], CheckName]] = [
     ({"cluster_operators": ()}, CheckName.CLUSTER_OPERATORS_STABLE),
     ({"cluster_version": worlds.version(progressing="True")}, CheckName.NO_UPGRADE_IN_PROGRESS),
@@ -97,10 +95,7 @@ def test_any_single_broken_fact_holds_it_and_repairing_it_lets_go(
     assert Step.CHANGE not in found.steps
     assert Step.GATHER not in found.steps
     assert found.watch
-    assert row(found) == WELL | {
-        "Progressing": (F, Reason.PREFLIGHT_UNMET),
-        "Upgradeable": (F, Reason.TRANSITION_PENDING),
-    }
+    assert row(found) == WELL | PENDING
     assert worlds.record_of(found).attempt is None
     repaired = worlds.decide(worlds.recorded(worlds.healthy(), found.record))
     assert repaired.phase is Phase.ADMITTING
@@ -118,10 +113,8 @@ def test_a_cancel_costs_nothing_and_leaves_no_stale_reason(phase: str, desired: 
     known = worlds.healthy(etcd=worlds.BROKEN) if phase == "pending" else worlds.healthy()
     if phase == "unsupported":
         known = worlds.with_infrastructure(known, desired="DualReplica")
-    record = worlds.decide(known).record
-    found = worlds.decide(
-        worlds.recorded(known, record, desired=desired, generation=3), worlds.term(attempt="next", available=())
-    )
+    known = worlds.recorded(known, worlds.decide(known).record, desired=desired, generation=3)
+    found = worlds.decide(known, worlds.term(attempt="next", available=()))
     assert found.phase is Phase.IDLE
     assert found.steps == (Step.SAVE, Step.REPORT)
     assert row(found) == WELL
@@ -145,11 +138,7 @@ def test_a_fact_that_stays_unreadable_for_five_minutes_degrades_and_recovers() -
     assert early.look_again is not None
     assert early.look_again <= 1.1
     found = worlds.decide(worlds.recorded(lasting, first.record), now=at)
-    assert row(found) == WELL | {
-        "Progressing": (F, Reason.PREFLIGHT_UNMET),
-        "Degraded": (T, Reason.EVIDENCE_UNREADABLE),
-        "Upgradeable": (F, Reason.TRANSITION_PENDING),
-    }
+    assert row(found) == WELL | PENDING | {"Degraded": (T, Reason.EVIDENCE_UNREADABLE)}
     assert str(other) in str(found.degraded)
     healed = worlds.decide(worlds.recorded(worlds.healthy(at), found.record), now=at)
     assert said(healed, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
@@ -231,6 +220,15 @@ def test_what_a_request_finds_blocked_is_not_called_available() -> None:
     (item,) = found.available
     assert not item.available
     assert [(one.name, one.status.value) for one in item.blockers] == [("MastersSchedulable", "Unknown")]
+
+
+def test_a_verdict_from_the_future_is_the_oldest() -> None:
+    (now,) = admission.available(worlds.healthy(), worlds.ONLY_COMPACT, worlds.NOW) or ()
+    ahead = now.model_copy(update={"available": False, "evaluated_time": worlds.NOW + timedelta(days=30)})
+    idle = worlds.healthy(infrastructure=worlds.infrastructure(desired=None))
+    known = worlds.recorded(idle, TopologyTransition(phase=Phase.IDLE, available=(ahead,)))
+    for discovered, shown in (((now,), now), (None, ahead)):
+        assert worlds.record_of(worlds.decide(known, worlds.term(available=discovered))).available == (shown,)
 
 
 def test_an_admission_without_an_echo_is_looked_at_when_its_time_is_over() -> None:

@@ -121,18 +121,12 @@ async def test_evidence_that_took_more_than_two_seconds_moves_nothing() -> None:
         assert cluster.changes == 1
 
 
-async def test_without_watches_the_published_addresses_are_read_before_etcd_is_asked() -> None:
-    cluster, etcd = Cluster(), Etcd()
-    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
-        await asyncio.sleep(1)
-        (published,) = etcd.published
-        assert isinstance(published, tuple)
-
-
 async def test_infrastructure_is_read_after_etcd_has_answered() -> None:
     cluster, etcd = Cluster(), Etcd()
     async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
         await asyncio.sleep(1)
+        (published,) = etcd.published
+        assert isinstance(published, tuple), "without watches its addresses are read before it is asked"
         cluster.ask_for("HighlyAvailable")
         etcd.lasting = 0.5
         read: list[float] = []
@@ -316,21 +310,32 @@ async def test_settings_for_one_node_are_read_after_the_change_and_hourly_and_bl
         assert "SingleNodeSettings" not in advised(cluster), "a right that lacks keeps nothing back"
 
 
-async def test_a_look_without_infrastructure_is_repeated_soon(cluster: Cluster) -> None:
+@pytest.mark.parametrize("what", ["infrastructures/cluster", "schedulers/cluster"])
+async def test_a_look_without_an_answer_is_repeated_soon(cluster: Cluster, what: str) -> None:
 
     def refuse(where: str) -> None:
         # Not what a new leader reads first.
-        if where.startswith("infrastructures/") and cluster.asked.count(("get", "infrastructures")) > 1:
+        if where == what and cluster.writes:
             raise cluster.error(errors.Forbidden, 403, "get")
 
     cluster.before_get = refuse
     async with running(cluster):
         await asyncio.sleep(59)
         assert cluster.asked.count(("get", "infrastructures")) <= 4, "not more often than every 30 s"
-        assert "available" not in cluster.record
+        assert not any(item["available"] for item in cluster.record.get("available", ()))
         cluster.before_get = accept
         await asyncio.sleep(30)
         assert [item["available"] for item in cluster.record["available"]] == [True]
+
+
+async def test_what_is_never_answered_is_read_hourly_in_the_end(cluster: Cluster) -> None:
+    cluster.put(("schedulers", None, "cluster"), {"spec": 7})
+    async with running(cluster):
+        await asyncio.sleep(30)
+        for looks in (2, 1, 1, 1):
+            asked = len(cluster.asked)
+            await asyncio.sleep(3600)
+            assert len(cluster.asked) - asked == 11 * looks, "14 more are for watches, and 40 are promised"
 
 
 async def test_which_version_runs_is_asked_once_and_hourly_and_not_at_all_without_need(cluster: Cluster) -> None:
