@@ -148,7 +148,7 @@ class ProblemReason(StrEnum):
     """Past the deadline, and nothing has progressed for ten minutes. The message names the check that an administrator
     can repair, with the command; else the one that has failed for longest."""
     BLOCKED = "Blocked"
-    """Pending for an hour. The message names the preflight checks that are not met."""
+    """Pending or Admitting an hour after the request. The message says what is waited for."""
     EVIDENCE_UNREADABLE = "EvidenceUnreadable"
     """A check has been Unknown for more than five minutes. The message names the object that cannot be read."""
     TWO_VOTERS = "TwoVoters"

@@ -76,11 +76,7 @@ def pools_rolled_out(context: CheckContext) -> CheckResult:
     # That need not differ when both topologies have the same word in the matrix, or when the controller worked with the
     # target's topology at the change already (machine-config-operator templates/common/sno,
     # templates/master/00-master/sno, pkg/controller/template/render.go; release-4.20 to 4.22).
-    group = context.group()
-    if group is None:
-        return context.unknown(f"the operand matrix has no entry for {context.spec.check}")
-    controller, pools = controller_observed(context), _pools(context)
-    first = ""
+    group, controller, pools, first = context.group(), controller_observed(context), _pools(context), ""
     if controller.status is CheckStatus.UNKNOWN:
         why = controller.message.removeprefix("Cannot tell: ")
         first = f"{CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED}, which comes first, is Unknown: {why}"

@@ -109,10 +109,11 @@ class CheckContext:
     stage: Stage = Stage.PREFLIGHT
     answers: Mapping[CheckName, CheckResult] = field(default_factory=dict)
 
-    def group(self) -> matrices.Group | None:
-        """What the matrix says about the operands of this check."""
+    def group(self) -> matrices.Group:
+        """What the matrix says about the operands of this check. Raises UnreadError where that is nothing."""
         matrix = self.convergence.matrix
-        return matrix.group(self.spec.check) if matrix is not None else None
+        group = matrix.group(self.spec.check) if matrix is not None else None
+        return need(group or facts.Unobserved("the operand matrix", f"it has no entry for {self.spec.check}"))
 
     def met(self, message: str, findings: tuple[Finding, ...] = ()) -> CheckResult:
         """Answer that what is wanted was found."""

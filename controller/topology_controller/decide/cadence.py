@@ -4,7 +4,8 @@ The machine config operator renders everything again at each event of Infrastruc
 pkg/operator/sync.go; release-4.20 to 4.22). So the record is written at once when something has happened: another phase
 or attempt, a problem that begins or ends, the last check that becomes Met. Newer answers are kept in memory
 (`LeaderState.latest`), shown elsewhere, and written once a minute, at ever longer intervals while they keep changing;
-that not all checks are Met any more is written after ten seconds, later each time it comes back.
+that not all checks are Met any more is written after ten seconds, later each time it comes back. That a request turns
+(`held`) is written at once the first times, then once a minute.
 
 A dozen processes wake for each write of any ClusterOperator. A status, a reason or a phase is written there at once, a
 text alone at most every ten seconds, and less often the more a phase has had. In the settle time it is written with the
@@ -32,6 +33,7 @@ TEXT, TEXT_LONGEST = timedelta(seconds=10), timedelta(minutes=5)
 _TEXT_GROWTH = 1.3
 _LATER = frozenset({"message", "checks", "progress", "advisories", "available", "observed_generation"})
 """Fields of the record that may wait. `problem` is compared by its reason."""
+_TURNS = 2  # how often in a row a request may turn, or its answers be written, until the next turn waits
 
 
 def written(context: Context, decision: Decision) -> Decision:
@@ -61,15 +63,15 @@ def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderSta
     record = decision.record
     if record is None or stands(record, stored):
         return decision
-    if stored is None or has_happened(record, stored) or (_all_met(record) and not _all_met(stored)):
+    if stored is None or _body(record) != _body(stored) or (_all_met(record) and not _all_met(stored)):
         wait = None
     else:
         first, longest = bounds(leader)
         moment = (leader.writes.at or leader.since) + min(first * 2 ** min(leader.writes.in_a_row, 10), longest)
         if contradicts(record, stored):
             first, longest = bounds(leader, TEXT, TEXT_LONGEST)
-            unmet = [check.last_transition_time for check in _awaited(record) if check.status is not CheckStatus.MET]
-            moment = min(moment, min(unmet) + min(first * 3 ** min(leader.writes.corrections, 10), longest))
+            unmet = min([check.last_transition_time for check in _unmet(record)])
+            moment = min(moment, unmet + min(first * 3 ** min(leader.writes.corrections, 10), longest))
         wait = until([moment], now)
     if wait is None:
         return dataclasses.replace(decision, steps=(Step.SAVE, *decision.steps))
@@ -106,8 +108,18 @@ def contradicts(record: TopologyTransition | None, stored: TopologyTransition | 
 
 
 def has_happened(record: TopologyTransition, stored: TopologyTransition) -> bool:
-    """Does something in this record not wait, and may more follow from it once it is written?"""
-    return _head(record) != _head(stored) or _body(record) != _body(stored)
+    """Does something in this record not wait, and may more follow from it once it is written? No turn is counted so."""
+    return _body(record) != _body(stored) and not _turned(record, stored)
+
+
+def held(context: Context, decision: Decision) -> Decision:
+    """The decision; where a request turns too often, what the record says, until a minute after the last write."""
+    record, before, writes = decision.record, context.record, context.leader.writes
+    wait = until([(writes.at or context.leader.since) + pause(context.leader)], context.now)
+    if wait is None or record is None or before is None or writes.in_a_row < _TURNS or not _turned(record, before):
+        return decision
+    kept = dataclasses.replace(decision, phase=before.phase, record=before, definition=None, note=before.message or "")
+    return dataclasses.replace(kept, steps=(), happened=(), look_again=wait)
 
 
 def bounds(
@@ -136,16 +148,21 @@ def until(moments: list[datetime], now: datetime) -> float | None:
     return (min(ahead) - now).total_seconds() + 0.05 if ahead else None
 
 
-def _awaited(record: TopologyTransition) -> list[Check]:
-    """The convergence checks of a record that are not accepted."""
-    accepted = records.accepted(record)
-    return [check for check in record.checks if check.stage is Stage.CONVERGENCE and check.name not in accepted]
+def _unmet(record: TopologyTransition) -> list[Check]:
+    """The convergence checks of a record that are neither Met nor accepted."""
+    accepted, checks = records.accepted(record), records.of_stage(record, Stage.CONVERGENCE)
+    return [check for check in checks if check.status is not CheckStatus.MET and check.name not in accepted]
 
 
 def _all_met(record: TopologyTransition) -> bool:
     """Does nothing but the settle time keep this record from being completed?"""
-    unmet = [check for check in _awaited(record) if check.status is not CheckStatus.MET]
-    return record.phase is Phase.CONVERGING and not unmet
+    return record.phase is Phase.CONVERGING and not _unmet(record)
+
+
+def _turned(record: TopologyTransition, stored: TopologyTransition) -> bool:
+    """Has a request turned to another definition, or to none, or into another request?"""
+    before, now = ((each.name, each.source, each.target, each.requested_time) for each in (stored, record))
+    return before != now and record.phase.asks and stored.phase.asks
 
 
 def _head(record: TopologyTransition) -> tuple[object, ...]:

@@ -169,10 +169,9 @@ def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:
         phase = observed.phase
         text = applicability.native_text(context.known, phase, LONGEST - len(cause.message) - len(". "))
         cause = dataclasses.replace(cause, message=sentences(cause.message, text))
-    unwritten = lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE
     # Its own transition is followed by the native controller again.
     given_back = observed is not None and record is not None and record.by_native and record.phase is Phase.CONVERGING
-    if unwritten or record is None or not (given_back or record.phase.asks):
+    if lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE or record is None or not (given_back or record.phase.asks):
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
     idle = records.updated(_idle_record(context), message=message)
@@ -190,8 +189,7 @@ def _overwritten(context: Context, record: TopologyTransition) -> Decision:
         for definition in context.transitions.starting_at(here)
     )
     way_out = "removed and made again" if leads else "removed"
-    values = {"was": record.target, "here": here, "by": by, "way_out": way_out, "cancel": _CANCEL}
-    message = worded("TopologyOverwritten", **values)
+    message = worded("TopologyOverwritten", was=record.target, here=here, by=by, way_out=way_out, cancel=_CANCEL)
     problem = problems.problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
     decision = Decision(
         record.phase,
@@ -219,16 +217,14 @@ def _request(context: Context) -> Decision:
     if not leading and desired == here.control_plane:
         return _idle(context)
     on_platform = [definition for definition in leading if infrastructure.platform in definition.platforms]
-    if not on_platform:
-        return _unsupported(context, desired)
-    if context.known.awaited:
+    if on_platform and context.known.awaited:
         # Deciding now would publish "not read yet" as news.
         return Decision(context.phase, watch=True, note=READING)
-    definition = _choose(context.known, on_platform)
+    definition = _choose(context.known, on_platform) if on_platform else None
     if definition is None:
-        # The number of workers decided, so the watches stay open: it may change.
-        return dataclasses.replace(_unsupported(context, desired), watch=True)
-    return admission.preflight(context, definition, desired)
+        # Where the number of workers decided the watches stay open: it may change.
+        return cadence.held(context, dataclasses.replace(_unsupported(context, desired), watch=bool(on_platform)))
+    return cadence.held(context, admission.preflight(context, definition, desired))
 
 
 def _choose(known: facts.Facts, candidates: list[model.Definition]) -> model.Definition | None:
@@ -286,9 +282,9 @@ def _unsupported(context: Context, desired: str) -> Decision:
         f"No transition leads from {here} to {desired} on platform {infrastructure.platform or 'unknown'}. "
         f"From here: {listed(targets) or none}"
     )
-    requested = records.requested(context, None)
-    if context.record is not None and context.record.observed_generation != infrastructure.generation:
-        # No target says which request this was: a later change of the spec counts as another one.
+    requested, kept = records.requested(context, None), context.record
+    if kept is not None and kept.observed_generation != infrastructure.generation and kept.message != fit(message):
+        # No target says which request this was: a change of the spec that leads to another answer is another one.
         requested = whole_seconds(context.now)
     fields = {"source": here, "requested_time": requested, "advisories": _left(context)}
     record = records.entered(context, Phase.UNSUPPORTED, **fields)

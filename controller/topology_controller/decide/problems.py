@@ -20,7 +20,7 @@ from .state import Cause, Context
 
 TWO_VOTERS = "etcd has two voting members, and the loss of either one stops the cluster"
 ONE_VOTER = "etcd has one voting member, and its loss stops the cluster"
-_BLOCKED_BOUND = timedelta(hours=1)  # how long a request may be Pending before it is a problem
+_BLOCKED_BOUND = timedelta(hours=1)  # how long a request may be Pending or Admitting before it is a problem
 UNREADABLE_BOUND = timedelta(minutes=5)  # how long a fact may be unreadable before the operator calls itself Degraded
 TWO_VOTERS_BOUND = timedelta(minutes=15)
 """How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
@@ -61,8 +61,8 @@ def before_change(context: Context, record: TopologyTransition, unreadable: Caus
         return problem(context, ProblemReason.EVIDENCE_UNREADABLE, unreadable.message)
     if not isinstance(own, facts.Unobserved) and own.paused:
         return problem(context, ProblemReason.PAUSED, PAUSED)
-    if record.phase is Phase.PENDING and context.now >= blocked_at(record, context.now):
-        return problem(context, ProblemReason.BLOCKED, f"Pending for more than an hour. {note}")
+    if context.now >= blocked_at(record, context.now):
+        return problem(context, ProblemReason.BLOCKED, f"Requested more than an hour ago. {note}")
     return None
 
 
@@ -98,8 +98,10 @@ def _before(context: Context, reason: ProblemReason) -> Problem | None:
 
 
 def blocked_at(record: TopologyTransition, now: datetime) -> datetime:
-    """From when on a request that stays Pending is a problem."""
-    return (record.phase_transition_time or now) + _BLOCKED_BOUND
+    """From when on a request is a problem: Pending and Admitting may follow each other without end."""
+    # Not by a time of the future: a clock that was put back would delay it without end.
+    since = record.requested_time if (record.requested_time or now) <= now else record.phase_transition_time
+    return (since or now) + _BLOCKED_BOUND
 
 
 def moments(context: Context) -> list[datetime]:
@@ -107,6 +109,8 @@ def moments(context: Context) -> list[datetime]:
     since, ahead = context.leader.two_voters_since, cadence.moments(context.known)
     if since is not None:
         ahead.append(since + TWO_VOTERS_BOUND)
+    if context.record is not None and context.record.phase is Phase.ADMITTING:
+        ahead.append(blocked_at(context.record, context.now))
     if _before(context, ProblemReason.REDUNDANCY_LOST) is not None:
         ahead.append(_lost_until(context))
     return ahead
@@ -115,8 +119,9 @@ def moments(context: Context) -> list[datetime]:
 def few_voters(known: facts.Facts) -> int | None:
     """How many voting members etcd has: 2, or after the change 1; 0 where it has enough, None when it is not known."""
     # Before the change one is what a single node has.
-    voters = etcd.voters(known)
-    return voters if voters in {None, _TWO} or (voters == 1 and _converging(known) is not None) else 0
+    voters, record = etcd.voters(known), records.stored(known.infrastructure)
+    after = record is not None and record.phase is Phase.CONVERGING
+    return voters if voters in {None, _TWO} or (voters == 1 and after) else 0
 
 
 def danger(known: facts.Facts) -> str:
@@ -135,16 +140,10 @@ def _two_voters(context: Context) -> Problem | None:
     return problem(context, ProblemReason.TWO_VOTERS, worded("OneVoter" if few == 1 else "TwoVoters", look=_LOOK))
 
 
-def _converging(known: facts.Facts) -> TopologyTransition | None:
-    """The record of a change that the cluster still follows."""
-    record = records.stored(known.infrastructure)
-    return record if record is not None and record.phase is Phase.CONVERGING else None
-
-
 def lost_nodes(known: facts.Facts) -> list[str] | None:
     """What the change rested on and is gone: `checks.nodes.lost`, of the nodes that the record has of the change."""
-    record = _converging(known)
-    if record is None or record.baseline is None:
+    record = records.stored(known.infrastructure)
+    if record is None or record.phase is not Phase.CONVERGING or record.baseline is None:
         return []
     return nodes.lost(known, record.baseline.control_plane_nodes)
 

@@ -185,9 +185,23 @@ class Cluster:
         found = self.objects[OPERATOR]["status"]["conditions"]
         return next((item["status"], item["reason"]) for item in found if item["type"] == type_)
 
+    def says(self, type_: str = "Progressing") -> str:
+        """Its message."""
+        found = self.objects[OPERATOR]["status"]["conditions"]
+        return next(str(item["message"]) for item in found if item["type"] == type_)
+
     def error(self, kind: type[errors.KubeError], status: int = 0, verb: str = "patch") -> errors.KubeError:
         """An error as the client raises it."""
         return kind(verb, catalog.INFRASTRUCTURES, None, "cluster", status, kind.__name__, "as the test wants")
+
+    def refusal(self, begin: str, kind: type[errors.KubeError] = errors.Forbidden) -> Callable[..., None]:
+        """A `fault`, or a `before_get`, of what begins like that."""
+
+        def refuse(where: str, *body: Raw) -> None:
+            if where.startswith(begin):
+                raise self.error(kind, 403 if kind is errors.Forbidden else 500, "patch" if body else "get")
+
+        return refuse
 
     # The client's methods.
     async def get(self, kind: resource.Resource, name: str, *, namespace: str | None = None, **_: Any) -> Raw:

@@ -61,8 +61,9 @@ def test_a_request_that_no_definition_leads_to(changes: dict[str, Any], text: st
     later = worlds.NOW + timedelta(hours=1)
     again = worlds.decide(worlds.recorded(known, found.record), now=later)
     assert (again.steps, again.happened) == ((Step.REPORT,), ())
-    other = worlds.decide(worlds.recorded(known, found.record, desired="External", generation=3), now=later).record
-    assert other is not None
+    same = worlds.record_of(worlds.decide(worlds.recorded(known, found.record, generation=3), now=later))
+    assert same.requested_time == worlds.NOW, "something else in the spec has changed"
+    other = worlds.record_of(worlds.decide(worlds.recorded(known, same, desired="External", generation=4), now=later))
     assert (other.requested_time, other.phase_transition_time) == (later, worlds.NOW), "another request, one phase"
 
 

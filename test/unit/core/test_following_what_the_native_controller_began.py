@@ -16,11 +16,10 @@ from topology_api.types import Baseline
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller.decide import baseline
 from topology_controller.decide.state import Decision, Step
-from topology_controller.kube import errors
 from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
-from .clusters import INFRASTRUCTURE, NATIVE, OPERATOR, Cluster, Key, Raw, running, virtual_now
+from .clusters import INFRASTRUCTURE, NATIVE, Cluster, Key, Raw, running, virtual_now
 
 MOVING = "TopologyTransitionInProgress"
 BEGUN = worlds.NOW - timedelta(minutes=2)
@@ -273,11 +272,6 @@ async def lives(cluster: Cluster, seconds: float, **how: Any) -> None:
         await asyncio.sleep(60)
 
 
-def disabled(cluster: Cluster) -> str:
-    conditions = {item["type"]: item for item in cluster.objects[OPERATOR]["status"]["conditions"]}
-    return str(conditions["Disabled"]["status"])
-
-
 @pytest.mark.parametrize("behind", [timedelta(), timedelta(hours=2), timedelta(hours=-2)])
 async def test_one_that_dies_is_waited_for_from_its_last_sign_and_no_longer(
     cluster: Cluster, behind: timedelta
@@ -288,12 +282,12 @@ async def test_one_that_dies_is_waited_for_from_its_last_sign_and_no_longer(
     async with running(cluster):
         await lives(cluster, 3600, behind=behind)
         cluster.ask_for("HighlyAvailable")
-        assert disabled(cluster) == "True"
+        assert cluster.condition("Disabled")[0] == "True"
         # The last renewal was a minute ago; when it was looked at last is not known to the second.
         await asyncio.sleep(295)
-        assert (disabled(cluster), cluster.topology) == ("True", "SingleReplica")
+        assert (cluster.condition("Disabled")[0], cluster.topology) == ("True", "SingleReplica")
         await asyncio.sleep(400)
-        assert (disabled(cluster), cluster.topology) == ("False", "HighlyAvailable")
+        assert (cluster.condition("Disabled")[0], cluster.topology) == ("False", "HighlyAvailable")
 
 
 async def test_one_that_wakes_up_right_before_the_change_is_seen(cluster: Cluster) -> None:
@@ -302,11 +296,11 @@ async def test_one_that_wakes_up_right_before_the_change_is_seen(cluster: Cluste
     cluster.native_appears()
     async with running(cluster):
         await asyncio.sleep(400)
-        assert disabled(cluster) == "False"
+        assert cluster.condition("Disabled")[0] == "False"
         cluster.before_get = lambda where: renew(cluster) if where.startswith("clusterversions/") else None
         cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(30)
-        assert (disabled(cluster), cluster.topology) == ("True", "SingleReplica")
+        assert (cluster.condition("Disabled")[0], cluster.topology) == ("True", "SingleReplica")
 
 
 def swapped(cluster: Cluster) -> Raw:
@@ -341,8 +335,7 @@ async def test_a_request_that_is_hidden_with_its_record_is_not_taken_for_a_cance
         async with running(cluster):
             await asyncio.sleep(30)
     assert [where for where, _ in cluster.writes].count("infrastructures/cluster") == written, "that would prune them"
-    conditions = {item["type"]: item for item in cluster.objects[OPERATOR]["status"]["conditions"]}
-    assert (conditions["Degraded"]["status"], conditions["Degraded"]["reason"]) == ("True", "APINotInstalled")
+    assert cluster.condition("Degraded") == ("True", "APINotInstalled")
     cluster.put(CRD, crd.infrastructure(()))
     shown = {"spec": {"desiredTopology": hidden["spec"]}, "status": {"topologyTransition": hidden["status"]}}
     cluster.change(INFRASTRUCTURE, shown)
@@ -355,12 +348,7 @@ async def test_a_definition_that_cannot_be_read_then_is_no_leave_to_write(cluste
     async with running(cluster):
         await asyncio.sleep(1)
         assert cluster.phase == "Idle"
-
-        def refuse(where: str) -> None:
-            if where.startswith("customresourcedefinitions/"):
-                raise cluster.error(errors.Forbidden, 403, "get")
-
-        cluster.before_get = refuse
+        cluster.before_get = cluster.refusal("customresourcedefinitions/")
         cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
         await asyncio.sleep(30)
         assert cluster.phase is None

@@ -105,6 +105,23 @@ def test_a_request_that_has_been_pending_for_an_hour_is_blocked() -> None:
     assert Step.SAVE in late.steps
     later = worlds.decide(worlds.recorded(known, late.record), now=at + TEN)
     assert problem(later) == (ProblemReason.BLOCKED, at), "it keeps its time"
+    ahead = worlds.record_of(first).model_copy(update={"requested_time": at + timedelta(days=400)})
+    assert reason_of(worlds.decide(worlds.recorded(known, ahead), now=at)) is ProblemReason.BLOCKED, "put back"
+
+
+@pytest.mark.parametrize(("scheduler", "after"), [(True, Phase.CONVERGING), (False, Phase.PENDING)])
+def test_so_is_one_that_is_pending_and_admitting_in_turn_until_the_change(*, scheduler: bool, after: Phase) -> None:
+    """The API server answers too slowly, or refuses the change: the alert of that name counts Admitting, too."""
+    at, mine = worlds.NOW + timedelta(hours=1), worlds.term(attempt="mine")
+    record = worlds.admitting().model_copy(update={"phase_transition_time": at - TEN / 2})
+    early = worlds.decide(worlds.recorded(worlds.healthy(at - SECOND), record), mine, at - SECOND)
+    assert (early.phase, problem(early), round(early.look_again or 0)) == (Phase.ADMITTING, None, 1)
+    late = worlds.decide(worlds.recorded(worlds.healthy(at), record), mine, at)
+    assert (late.phase, problem(late)) == (Phase.ADMITTING, (ProblemReason.BLOCKED, at))
+    assert late.note in str(worlds.record_of(late).problem)
+    known = worlds.recorded(worlds.healthy(at + SECOND, scheduler=scheduler), late.record)
+    found = worlds.decide(dataclasses.replace(known, live=True), mine, at + SECOND)
+    assert (found.phase, problem(found)) == (after, None if scheduler else (ProblemReason.BLOCKED, at))
 
 
 def behind(**changes: Any) -> facts.MachineConfigPool:

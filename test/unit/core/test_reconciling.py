@@ -414,12 +414,7 @@ async def test_nothing_is_read_for_a_look_while_a_request_is_watched_or_nothing_
         assert len(cluster.asked) == asked
         cluster.ask_for(None)
         await asyncio.sleep(70)
-
-        def refuse(where: str) -> None:
-            if where.startswith("infrastructures/"):
-                raise cluster.error(errors.Forbidden, 403, "get")
-
-        cluster.before_get = refuse
+        cluster.before_get = cluster.refusal("infrastructures/")
         asked = len(cluster.asked)
         for _ in range(300):
             operator.latest.wanted()

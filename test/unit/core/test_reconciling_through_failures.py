@@ -192,12 +192,7 @@ async def test_a_refusal_is_not_told_any_more_once_nothing_is_left_to_record(clu
 
 async def test_a_report_that_is_refused_keeps_topology_from_moving(cluster: Cluster) -> None:
     """Without our word in ClusterOperator nobody holds upgrades back."""
-
-    def refuse(where: str, body: Raw) -> None:
-        if where.startswith("clusteroperators"):
-            raise cluster.error(errors.Forbidden, 403)
-
-    cluster.fault = refuse
+    cluster.fault = cluster.refusal("clusteroperators")
     cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         await asyncio.sleep(600)
@@ -418,12 +413,8 @@ async def test_a_refusal_that_comes_while_the_server_goes_away_is_tried_again(cl
             cluster.change(INFRASTRUCTURE, {"status": {"noise": 1}})
         return 0.01
 
-    def refuse(where: str, _: Raw) -> None:
-        if where == "infrastructures/cluster":
-            raise cluster.error(errors.Forbidden, 403)
-
     cluster.ask_for("HighlyAvailable")
-    cluster.latency, cluster.fault = leave, refuse
+    cluster.latency, cluster.fault = leave, cluster.refusal("infrastructures/cluster")
     async with running(cluster):
         await asyncio.sleep(30)
         assert (cluster.phase, cluster.deaf) == (None, {"infrastructures"})
@@ -480,20 +471,14 @@ async def test_a_lease_about_to_run_out_voids_the_change_and_a_later_try_succeed
 
 async def test_a_new_leader_reads_what_the_last_one_wrote_and_waits_for_it(cluster: Cluster) -> None:
     """Its watch may lag behind. What it cannot read and has from before it does not believe."""
-    away = True
-
-    def refuse(where: str) -> None:
-        if away and where == "clusteroperators/topology":
-            raise cluster.error(errors.Unreachable, 0, "get")
-
     async with running(cluster):
         await asyncio.sleep(1)
-    cluster.before_get = refuse
+    cluster.before_get = cluster.refusal("clusteroperators/topology", errors.Unreachable)
     cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
         await asyncio.sleep(10)
         assert (operator.latest.number, cluster.phase) == (0, "Idle")
-        away = False
+        cluster.before_get = accept
         await asyncio.sleep(10)
         assert cluster.phase == "Converging"
 

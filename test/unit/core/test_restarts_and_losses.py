@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from topology_api import crd
 from topology_api.types import TopologyTransition
 from topology_controller.decide import leader, records, state
-from topology_controller.kube import errors
 from topology_controller.observe import facts
 
 from . import strategies, worlds
@@ -137,13 +136,9 @@ async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_say
         if where == "infrastructures/cluster":
             del body["status"]["topologyTransition"]
 
-    def refuse(where: str) -> None:
-        if where == f"{DEFINITION[0]}/{DEFINITION[2]}":
-            raise cluster.error(errors.Forbidden, 403, "get")
-
     cluster.fault = drop
     if not readable:
-        cluster.before_get = refuse
+        cluster.before_get = cluster.refusal(f"{DEFINITION[0]}/{DEFINITION[2]}")
     async with running(cluster) as operator:
         await asyncio.sleep(60)
         assert (cluster.topology, cluster.record) == ("SingleReplica", {})

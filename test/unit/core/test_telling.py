@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
-    from .clusters import Raw
 
 REQUESTED = state.EventSpec(EventReason.TRANSITION_REQUESTED, "HighlyAvailable topology requested")
 BLOCKED = state.EventSpec(
@@ -395,12 +394,7 @@ async def test_what_lasts_is_one_event_however_often_it_is_decided(api: Api, tel
 async def test_a_failure_that_stays_is_repeated_every_five_minutes(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="topology_controller")
     cluster = Cluster()
-
-    def refuse(where: str, _: Raw) -> None:
-        if where == clusters.INFRASTRUCTURE[0] + "/cluster":
-            raise cluster.error(errors.ServerError, 500)
-
-    cluster.fault = refuse
+    cluster.fault = cluster.refusal("infrastructures/cluster", errors.ServerError)
     async with running(cluster):
         await asyncio.sleep(1)
         caplog.clear()

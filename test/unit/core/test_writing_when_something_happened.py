@@ -27,7 +27,7 @@ from . import raw_operands, worlds
 from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running, virtual_now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from topology_controller.decide.state import Decision
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.looptime
 CONSOLE = ("deployments", "openshift-console", "console")
 NODE = ("nodes", None, worlds.NAMES[1])
+WORKER = ("nodes", None, "w-0"), {"metadata": {"name": "w-0", "labels": {"node-role.kubernetes.io/worker": ""}}}
 SCHEDULER = ("schedulers", None, "cluster")
 
 
@@ -96,6 +97,31 @@ async def test_a_check_that_flaps_while_the_echo_is_awaited_is_two_writes_a_minu
         assert cluster.phase == "Converging"
 
 
+TURNS: dict[str | None, Callable[[Cluster, bool], object]] = {
+    "sno-to-ha-with-workers": lambda cluster, there: cluster.put(*WORKER) if there else cluster.delete(WORKER[0]),
+    None: lambda cluster, other: cluster.ask_for("DualReplica" if other else "HighlyAvailable"),
+}
+
+
+@pytest.mark.parametrize("cordoned", [True, False])
+@pytest.mark.parametrize("name", TURNS)
+async def test_a_request_that_turns_is_a_write_a_minute(cluster: Cluster, name: str | None, *, cordoned: bool) -> None:
+    """But twice at once after each phase: at first, and when the echo has been awaited for too long."""
+    cluster.limit, cluster.echo = 50_000, False
+    flap(cluster, cordoned=cordoned)
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster, transitions=worlds.TRANSITIONS):
+        await asyncio.sleep(5)
+        reports, before = moments(cluster, "clusteroperators/topology"), writes(cluster)
+        for turn in range(121):
+            TURNS[name](cluster, turn % 2 == 0)
+            await asyncio.sleep(5)
+            assert turn or (cluster.record.get("name"), writes(cluster)) == (name, before + 1)
+        assert max(writes(cluster) - before, len(reports)) <= 10 + 3
+        await asyncio.sleep(60)
+        assert {cluster.record.get("name"), cluster.objects[OPERATOR]["status"]["extension"].get("name")} == {name}
+
+
 def moments(cluster: Cluster, *where: str) -> list[tuple[float, Raw]]:
     """The writes of these objects from now on, each with the virtual second in which it happened."""
     written: list[tuple[float, Raw]] = []
@@ -106,12 +132,6 @@ def moments(cluster: Cluster, *where: str) -> list[tuple[float, Raw]]:
 
     cluster.after = note
     return written
-
-
-def says(cluster: Cluster, type_: str = "Progressing") -> str:
-    """The message of a condition of ClusterOperator topology."""
-    stored = cluster.objects[OPERATOR]["status"]["conditions"]
-    return next(str(item["message"]) for item in stored if item["type"] == type_)
 
 
 def drain_one_after_another(cluster: Cluster, second: int) -> None:
@@ -199,10 +219,8 @@ async def test_an_api_server_that_takes_a_second_for_each_answer_is_named_after_
         cluster.latency = lambda: 1.1
         cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(240)
-        said = cluster.objects[("clusteroperators", None, "topology")]["status"]["conditions"]
-        message = next(one["message"] for one in said if one["type"] == "Progressing")
         assert (cluster.phase, cluster.changes) == ("Admitting", 0)
-        assert "the API server answers too slowly" in message
+        assert "the API server answers too slowly" in cluster.says()
         cluster.latency = lambda: 0.01
         # The longest pause between two attempts, a fifth longer.
         await asyncio.sleep(75)
@@ -230,7 +248,7 @@ async def drained(cluster: Cluster, seconds: int) -> None:
     before = writes(cluster)
     cluster.follow()
     await asyncio.sleep(STEP)
-    assert "All convergence checks are met" in says(cluster)
+    assert "All convergence checks are met" in cluster.says()
     assert set(answers(cluster.record).values()) == {"Met"}
     assert writes(cluster) == before + 1
 
@@ -240,7 +258,7 @@ async def differing(cluster: Cluster, seconds: float) -> float:
     longest = current = 0.0
     for _ in range(round(seconds / STEP)):
         extension = cluster.objects[OPERATOR]["status"]["extension"]
-        same = answers(extension) == answers(cluster.record) and says(cluster) == cluster.record["message"]
+        same = answers(extension) == answers(cluster.record) and cluster.says() == cluster.record["message"]
         current = 0.0 if same else current + STEP
         longest = max(longest, current)
         await asyncio.sleep(STEP)
@@ -262,7 +280,7 @@ async def test_in_the_settle_time_the_two_never_differ_whatever_is_taken_back(
         flap(cluster, cordoned=True)
         assert await differing(cluster, taken_back) == 0
         lasted = taken_back > CORRECTED
-        assert ("ControlPlaneNodes" in says(cluster)) is lasted, "what is over at once is not told"
+        assert ("ControlPlaneNodes" in cluster.says()) is lasted, "what is over at once is not told"
         flap(cluster, cordoned=False)
         await asyncio.sleep(STEP)
         assert await differing(cluster, 58) == 0
@@ -298,10 +316,8 @@ def counted() -> Iterator[Counter[str]]:
         sys.setprofile(None)
 
 
-async def test_one_node_event_while_a_request_is_open(cluster: Cluster) -> None:
-    cluster.put(OPERATOR, {"metadata": {"annotations": cluster.annotations}})
-    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-    cluster.ask_for("HighlyAvailable")
+async def test_one_node_event_while_a_request_is_open() -> None:
+    cluster = with_a_request_that_waits()
     async with running(cluster):
         # After a minute the newest answers may be written at once.
         await asyncio.sleep(70)

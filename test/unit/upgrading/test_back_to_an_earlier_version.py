@@ -40,11 +40,6 @@ def check(**changes: str) -> Raw:
     }  # fmt: skip
 
 
-def message(made: clusters.Cluster, type_: str) -> str:
-    said = made.objects[clusters.OPERATOR]["status"]["conditions"]
-    return str(next(one["message"] for one in said if one["type"] == type_))
-
-
 # -- what does not matter
 
 
@@ -77,7 +72,7 @@ async def test_a_transition_of_a_definition_that_is_not_known_is_left_and_named(
         await asyncio.sleep(400)
         assert (made.phase, made.changes, made.record["name"]) == ("Converging", 0, "sno-to-moon")
         assert made.condition("Degraded") == ("True", "TransitionStuck")
-        assert "Install the version that started it" in message(made, "Degraded")
+        assert "Install the version that started it" in made.says("Degraded")
         assert made.condition("Upgradeable") == ("False", "TransitionInProgress")
 
 
@@ -97,8 +92,8 @@ async def test_in_a_phase_that_is_not_known_nothing_is_written_and_nothing_moves
         assert made.record == before
         assert made.changes == 0
         assert made.condition("Degraded") == ("True", "EvidenceUnreadable")
-        assert f"phase {UNKNOWN}, which this version does not know" in message(made, "Degraded")
-        assert TAKE_OUT in message(made, "Degraded")
+        assert f"phase {UNKNOWN}, which this version does not know" in made.says("Degraded")
+        assert TAKE_OUT in made.says("Degraded")
         assert made.condition("Upgradeable")[0] == "False", "something may be under way"
         status = made.objects[clusters.OPERATOR]["status"]
         assert status["versions"] == [{"name": "operator", "version": "9.9.9"}], "not level: its number is not claimed"
@@ -112,7 +107,7 @@ async def test_the_way_out_that_is_said_leads_out():
     await asyncio.sleep(LATER)
     async with clusters.running(made):
         await asyncio.sleep(2)
-        assert TAKE_OUT in message(made, "Degraded")
+        assert TAKE_OUT in made.says("Degraded")
         assert made.changes == 0
         made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": None}})
         await asyncio.sleep(5)
