@@ -264,7 +264,9 @@ async def _delete_all(session: aiohttp.ClientSession, kind: kinds.Kind, since: i
     Return what stays.
     """
     while True:
-        objects = [one for one in await _metadata(session, kind.path()) if not _is_systems(one)]
+        objects = [
+            one for one in await _metadata(session, kind.path()) if not one.get("namespace", "").startswith("kube-")
+        ]
         found = [one for one in objects if int(one["resourceVersion"]) > since]
         if not found:
             return [_place(kind, one) for one in objects]
@@ -284,10 +286,6 @@ async def _delete_all(session: aiohttp.ClientSession, kind: kinds.Kind, since: i
 
 def _place(kind: kinds.Kind, metadata: dict[str, Any]) -> install.Place:
     return kind, metadata.get("namespace", ""), metadata["name"]
-
-
-def _is_systems(metadata: dict[str, Any]) -> bool:
-    return str(metadata.get("namespace", "")).startswith("kube-")
 
 
 async def grant(api: clients.Client, text: str, user: server.User = OPERATOR) -> None:

@@ -30,10 +30,6 @@ REQUESTS_TO_THE_CHANGE = 16
 BASELINE_BYTES = 4 << 10
 
 
-def is_status(record: requests.Record, plural: str) -> bool:
-    return (record.verb, record.resource, record.subresource) == ("patch", plural, "status")
-
-
 def to_the_change(asked: Iterable[requests.Record]) -> list[requests.Record]:
     """What lies on the way to the change, it included: everything up to the second write of Infrastructure.
 
@@ -45,7 +41,8 @@ def to_the_change(asked: Iterable[requests.Record]) -> list[requests.Record]:
         if record.resource == "events" or own_lease:
             continue
         found.append(record)
-        if sum(is_status(one, "infrastructures") for one in found) == 2:
+        written = [(one.verb, one.resource, one.subresource) for one in found]
+        if written.count(("patch", "infrastructures", "status")) == 2:
             return found
     raise AssertionError(f"no change among {[(one.verb, one.resource) for one in found]}")
 

@@ -123,10 +123,8 @@ def native_grace(known: facts.Facts) -> timedelta:
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
     """Why it is not known whether the native controller is in charge; an object that does not exist is no reason."""
-    for fact in (known.feature_gates, known.native_controller):
-        if isinstance(fact, facts.Unobserved) and not fact.missing:
-            return fact
-    return None
+    read = (known.feature_gates, known.native_controller)
+    return next((fact for fact in read if isinstance(fact, facts.Unobserved) and not fact.missing), None)
 
 
 def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> float | None:

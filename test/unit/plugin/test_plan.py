@@ -40,11 +40,6 @@ if TYPE_CHECKING:
 TARGETS = st.just("HighlyAvailable") | st.sampled_from([topology.value for topology in Topology])
 
 
-def _requested(known: facts.Facts, target: str) -> facts.Facts:
-    assert isinstance(known.infrastructure, facts.Infrastructure)
-    return worlds.with_infrastructure(known, desired=target)
-
-
 @given(known=worlds_of_any_kind(), term=terms(), target=TARGETS)
 def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
     known: facts.Facts, term: state.LeaderState, target: str
@@ -53,7 +48,7 @@ def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
     # What a leader holds back for a moment, because its watches were behind, is nothing that a person could ask about;
     # nor is an admission of its own that is about to end with the change.
     leader = dataclasses.replace(term, hold_until=None, attempt=None)
-    decided = phases.decide(_requested(known, target), worlds.TRANSITIONS, leader, worlds.NOW)
+    decided = phases.decide(worlds.with_infrastructure(known, desired=target), worlds.TRANSITIONS, leader, worlds.NOW)
     own = known.own_operator
     assume(not isinstance(own, facts.Unobserved) or own.missing)
     try:
