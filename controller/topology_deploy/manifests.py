@@ -154,7 +154,7 @@ def patch(served: object = None) -> str:
 def _patch(operations: list[dict[str, Any]]) -> str:
     listed = ",\n".join(json.dumps(operation, ensure_ascii=True) for operation in operations)
     return f"""\
-  oc patch crd "$crd" --type json --patch-file /dev/stdin <<'PATCH' || fail "$changed"
+  oc patch crd "$crd" --type json --patch-file /dev/stdin <<'PATCH' || unpatched
 [{listed}]
 PATCH"""
 
