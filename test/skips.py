@@ -36,14 +36,11 @@ def _judged(report: R) -> R:
     # An expected failure is reported as skipped, too.
     if report.skipped and not hasattr(report, "wasxfail"):
         reason = _reason(report.longrepr)
-        if _in_ci() or not reason.startswith(ELSEWHERE):
+        in_ci = os.environ.get("CI", "").lower() not in {"", "0", "false"}
+        if in_ci or not reason.startswith(ELSEWHERE):
             report.outcome = "failed"
             report.longrepr = f"skipped, which is a failure: {reason}"
     return report
-
-
-def _in_ci() -> bool:
-    return os.environ.get("CI", "").lower() not in {"", "0", "false"}
 
 
 def _reason(skipped: object) -> str:

@@ -18,37 +18,56 @@ fail() {
 }
 
 # One read: the overrides as JSON, then one line for each. A cluster that is not OpenShift has not even the kind.
-version='' overrides='' listed=''
+version='' overrides='' listed='' blocked=''
 kind=$(oc get crd clusterversions.config.openshift.io --ignore-not-found -o name)
 [ -z "$kind" ] || version=$(oc get clusterversion version --ignore-not-found -o name)
 if [ -n "$version" ]; then
-  all='{.spec.overrides}{"\n"}{range .spec.overrides[*]}{.group}{"/"}{.kind}{"/"}{.name}{"\n"}{end}'
+  all='{.spec.overrides}{"\n"}{range .spec.overrides[*]}{.group}{"/"}{.kind}{"/"}{.name}{"/"}{.unmanaged}{"\n"}{end}'
   listed=$(oc get clusterversion version -o jsonpath="$all")
   overrides=$(printf '%s\n' "$listed" | sed -n 1p)
   listed=$(printf '%s\n' "$listed" | sed 1d)
 fi
-place=$(printf '%s\n' "$listed" | grep -nxF "apiextensions.k8s.io/CustomResourceDefinition/$crd" | cut -d : -f 1)
+# Those of the definition, each with its number. The version operator goes by the first, and by no namespace: the kind
+# has none.
+entry="apiextensions.k8s.io/CustomResourceDefinition/$crd"
+ours=$(printf '%s\n' "$listed" | grep -nxF -e "$entry/true" -e "$entry/false" || true)
+first=${ours%%:*}
+# Tested as a whole: an override that was set meanwhile is never hit.
+tested='{"op":"test","path":"/spec/overrides","value":'"$overrides"'}'
 
 price() {
-  release=$(oc get clusterversion version -o jsonpath='{.status.desired.version}')
+  [ -n "$blocked" ] || return 0
+  release=$(oc get clusterversion version -o jsonpath='{.status.desired.version}' || true)
+  printf 'OpenShift %s with this override: ' "$release"
   case "$release" in
     4.2[2-9].* | 4.[3-9][0-9].* | [5-9].*)
-      echo "OpenShift $release: patch updates start; minor and major ones do not until: sh crd-patch.sh remove" ;;
+      echo "patch updates start; minor and major ones do not until: sh crd-patch.sh remove" ;;
     *)
-      echo "OpenShift $release: no update starts, not even a patch update, until: sh crd-patch.sh remove" ;;
+      echo "no update starts, not even a patch update, until: sh crd-patch.sh remove" ;;
   esac
 }
 
+unpatched() {
+  price=$(price)
+  fail "$crd was not patched. If it is not what this script was printed for, print it again.${price:+ $price}"
+}
+
 install() {
-@GENERATION@  if [ -n "$version" ] && [ -z "$place" ]; then
-    case "$overrides" in
-      '') patch='[{"op":"add","path":"/spec/overrides","value":['"$override"']}]' ;;
-      *) patch='[{"op":"add","path":"/spec/overrides/-","value":'"$override"'}]' ;;
+@GENERATION@  patch=''
+  if [ -n "$version" ]; then
+    case "$ours" in
+      "$first:$entry/true"*) ;;
+      "$first:$entry/false"*)
+        patch=$tested',{"op":"replace","path":"/spec/overrides/'$((first - 1))'/unmanaged","value":true}' ;;
+      *)
+        patch='{"op":"add","path":"/spec/overrides/-","value":'$override'}'
+        [ -n "$overrides" ] || patch='{"op":"add","path":"/spec/overrides","value":['$override']}' ;;
     esac
-    oc patch clusterversion version --type json -p "$patch"
   fi
+  [ -z "$patch" ] || oc patch clusterversion version --type json -p "[$patch]"
+  blocked=$version
 @ADD@
-  [ -z "$version" ] || price
+  price
 }
 
 remove() {
@@ -58,12 +77,13 @@ remove() {
       fail "The transition is $phase: without the fields nothing follows it. Nothing was removed: wait for its end." ;;
   esac
   oc patch infrastructure cluster --type merge -p '{"spec":{"@DESIRED@":null}}'
-  if [ -n "$place" ]; then
-    # Tested as a whole: an override that was set meanwhile is never hit.
-    path="/spec/overrides/$((place - 1))"
-    [ "$(printf '%s\n' "$listed" | wc -l)" -gt 1 ] || path=/spec/overrides
-    oc patch clusterversion version --type json \
-      -p '[{"op":"test","path":"/spec/overrides","value":'"$overrides"'},{"op":"remove","path":"'"$path"'"}]'
+  if [ -n "$ours" ]; then
+    patch=''
+    for place in $(printf '%s\n' "$ours" | cut -d : -f 1 | sort -rn); do
+      patch=$patch',{"op":"remove","path":"/spec/overrides/'$((place - 1))'"}'
+    done
+    [ "$ours" != "$(printf '%s\n' "$listed" | grep -n '')" ] || patch=',{"op":"remove","path":"/spec/overrides"}'
+    oc patch clusterversion version --type json -p "[$tested$patch]"
   fi
   owner=$(oc get crd "$crd" -o jsonpath='{.metadata.ownerReferences[?(@.kind=="ClusterVersion")].name}')
   fields='{.spec.versions[?(@.name=="@VERSION@")].schema.openAPIV3Schema.properties.spec.properties.@DESIRED@.type}'

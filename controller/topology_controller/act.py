@@ -19,7 +19,6 @@ from topology_api.types import TopologyTransition
 from .decide.state import EVIDENCE_SECONDS, EXECUTED_SECONDS
 from .kube import client as clients
 from .observe import catalog, facts, live
-from .report import clusteroperator
 
 Raw = dict[str, Any]
 
@@ -95,7 +94,9 @@ class Act:
         await self._hold()
         before: Raw = {}
         if isinstance(own, facts.Unobserved):
-            created = await self._client.create(catalog.CLUSTER_OPERATORS, clusteroperator.skeleton())
+            metadata = {"name": vocabulary.CLUSTER_OPERATOR}
+            new = {"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": metadata, "spec": {}}
+            created = await self._client.create(catalog.CLUSTER_OPERATORS, new)
             version = created["metadata"]["resourceVersion"]
             # Creating it may have taken all the time that the lease had to spare.
             await self._hold()

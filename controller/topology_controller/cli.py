@@ -135,14 +135,15 @@ def _run(options: argparse.Namespace) -> None:
         # What is imported stays for good: looking through it for garbage, now or later, costs a tenth of the start
         # (measured) and finds nothing.
         gc.disable()
-        from . import process
+        from . import mounted, process
         from .definitions import load
         from .kube import config, lease, placement
 
         settings = process.Options(**vars(options))
         folder = options.transitions_dir or bindata.root() / "transitions"
         # The one place where the certificates become a question to etcd's members.
-        transitions = load.load(folder, members_directly=options.etcd_cert_dir is not None)
+        given = options.etcd_cert_dir is not None and not mounted.empty(options.etcd_cert_dir)
+        transitions = load.load(folder, members_directly=given)
     except ValueError as error:  # a DefinitionError is one
         raise CommandError(USAGE, error) from error
     gc.enable()

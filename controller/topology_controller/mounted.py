@@ -58,6 +58,12 @@ def read(folder: pathlib.Path, *names: str, largest: int = LARGEST) -> tuple[byt
     raise MountedFileError(folder, "changes while it is being read")
 
 
+def empty(folder: pathlib.Path) -> bool:
+    """Is there no file, as in an optional volume without its object? A folder that cannot be read is not empty."""
+    *_, files = next(os.walk(folder), ("", (), ("unread",)))
+    return not files
+
+
 @contextlib.contextmanager
 def unnamed() -> Iterator[int]:
     """Return the descriptor of a file without a name, in memory where the system can; gone when this is left."""

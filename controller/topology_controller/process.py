@@ -207,11 +207,12 @@ async def run(options: Options, transitions: load.Transitions) -> None:
 
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
-    """Open the way to etcd's members, where certificates are given and a definition asks the members."""
+    """Open the way to etcd's members, where a folder for certificates is given and a definition asks the members."""
     if options.etcd_cert_dir is None:
         return None
     if not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
-        _LOG.warning("no transition definition asks what etcd's members say: --etcd-cert-dir is not used")
+        words = {"folder": options.etcd_cert_dir}
+        _LOG.info("etcd's members are not read directly: %(folder)s is empty, or no definition counts voters", words)
         return None
     from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 

@@ -6,8 +6,9 @@ for an operator that runs in another cluster than the one it acts on.
 
 The definition of Infrastructure belongs to the release payload of a real cluster, so it is asked for by itself: whole
 for a cluster that has none, or as a script with `oc` that puts our part into what a cluster serves, and takes it out
-(`bindata/crd/patch.sh`, `topology_api.crd_patch`). The script relies on cluster-version-operator: overrides and updates
-in pkg/payload/precondition/clusterversion/upgradeable.go (release-4.20 to 4.22), owner references in pkg/cvo/cvo.go.
+(`bindata/crd/patch.sh`, `topology_api.crd_patch`). It relies on cluster-version-operator, release-4.20 to 4.22:
+overrides and updates in pkg/payload/precondition/clusterversion/upgradeable.go, owner references in pkg/cvo/cvo.go, and
+which override counts in library-go pkg/manifest/manifest.go, getOverrideForManifest.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def patch(served: object = None) -> str:
 def _patch(operations: list[dict[str, Any]]) -> str:
     listed = ",\n".join(json.dumps(operation, ensure_ascii=True) for operation in operations)
     return f"""\
-  oc patch crd "$crd" --type json --patch-file /dev/stdin <<'PATCH' || fail "$changed"
+  oc patch crd "$crd" --type json --patch-file /dev/stdin <<'PATCH' || unpatched
 [{listed}]
 PATCH"""
 

@@ -137,11 +137,11 @@ def _arguments(printed: str, folder: pathlib.Path, certificates: pathlib.Path) -
     replaced["--page-address=127.0.0.1:8080"] = "--page-address=127.0.0.1:0"
     for mount in container["volumeMounts"]:
         volume, place = volumes[mount["name"]], folder / "mounted" / mount["name"]
-        if "secret" in volume:
+        if "secret" in volume and not volume["secret"].get("optional"):
             place = certificates
         else:
             place.mkdir(parents=True, exist_ok=True)
-            for name, text in given[volume["configMap"]["name"]].items():
+            for name, text in given.get(volume.get("configMap", {}).get("name"), {}).items():
                 (place / name).write_text(text)
         replaced[mount["mountPath"]] = str(place)
     text = "\n".join(container["args"])

@@ -38,6 +38,7 @@ NAMESPACE, NAME = installing.NAMESPACE, installing.NAME
 _SECONDS = 30.0
 _PAUSE = 0.1
 _METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+DIRECT = ROOT / "docs" / "etcd-direct.md"
 RUNBOOK = ROOT / "docs" / "runbooks" / "TopologyOperatorNotWatching.md"
 TAKEN = re.compile(r" (?:created|configured|unchanged)(?: \(server dry run\))?$", re.MULTILINE)
 FOLLOWERS = {reactors.Echo.agent, reactors.Operands.agent}
@@ -125,6 +126,13 @@ async def _apply(administrator: Administrator, line: str) -> str:
     printed = await administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.2.0")
     said = await administrator.types(line)
     assert len(TAKEN.findall(said)) == len(installing.objects(printed)), said
+    # What is added besides, so that etcd's members are read directly, stays.
+    for name in ("ca-bundle.crt", "tls.crt", "tls.key"):
+        (administrator.folder / name).write_text(name)
+    *_, secret = documented.below(DIRECT, "## Which certificates")
+    (restart,) = documented.below(DIRECT, "## Giving it to the operator")
+    for typed in (secret, restart):
+        await administrator.types(f"dir={administrator.folder}; {typed.text}")
     again = [one for one in (await administrator.types(line)).splitlines() if not one.endswith(" unchanged")]
     assert all(one.startswith(("namespace/", "clusteroperator.")) for one in again), again
     wrong = printed.replace("serverName: ", "servername: ")

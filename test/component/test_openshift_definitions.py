@@ -42,17 +42,12 @@ async def test_a_story_ends_as_its_file_expects_within_ten_writes_of_infrastruct
             player = play.Player(opened.api, opened.actors, pace.FAST, lambda _: None, operator=opened.operator)
             await player.play(story)
     asked = log.read()
-    writes = _of_infrastructure(asked)
+    ours = [one for one in asked if one.user == real.OPERATOR.name and one.resource == kinds.INFRASTRUCTURES.plural]
+    writes = [one for one in ours if one.verb in _WRITES and one.code < 300]
     figure(f"{story.name}: {len(writes)} writes of Infrastructure")
     intervals = (writes[-1].time - writes[0].time) / SETTLE_SECONDS
     assert len(writes) <= max(MOST_WRITES, 6 + intervals), _printed(writes)
     assert not _refused(asked)
-
-
-def _of_infrastructure(asked: list[audit.Event]) -> list[audit.Event]:
-    """Return what the operator has written there, spec and status."""
-    ours = [one for one in asked if one.user == real.OPERATOR.name and one.resource == kinds.INFRASTRUCTURES.plural]
-    return [one for one in ours if one.verb in _WRITES and one.code < 300]
 
 
 def _refused(asked: list[audit.Event]) -> list[str]:

@@ -43,11 +43,9 @@ _LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructur
 _VERSION = "(index .Policy.status.relatedObjects 0).object.metadata.resourceVersion"
 
 
-def _unmanaged(kind: str, group: str, namespace: str, name: str) -> Raw:
-    return {"kind": kind, "group": group, "namespace": namespace, "name": name, "unmanaged": True}
-
-
-_OTHER = _unmanaged("Deployment", "apps", "openshift-console", "console")
+_OTHER: Raw = {
+    "kind": "Deployment", "group": "apps", "namespace": "openshift-console", "name": "console", "unmanaged": True,
+}  # fmt: skip
 _VERSION_SPEC = {"clusterID": "11111111-2222-3333-4444-555555555555", "channel": "stable-4.20"}
 _PLATFORM = {"cloudConfig": {"name": ""}, "platformSpec": {"type": "None"}}
 
@@ -56,7 +54,7 @@ def _state_policy() -> Raw:
     """A policy that wants the state that the template finds as an annotation, which is never there."""
     raw = f"""\
 {_LOOKUP}
-{meaning.template(table.TARGET)}
+{meaning.template(table.TARGET, table.NAMES)}
 - complianceType: musthave
   recordDiff: InStatus
   objectDefinition:

@@ -14,7 +14,6 @@ import json
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from topology_api import vocabulary
 from topology_api.types import RecordCopy, stamp
 from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
 
@@ -162,9 +161,3 @@ def merged_conditions(decision: Decision, before: Raw, stamp: str | None) -> lis
         texts = dict(zip(Condition._fields, map(str, condition), strict=True))
         merged.append({**texts, "lastTransitionTime": time if isinstance(time, str) else stamp})
     return merged
-
-
-def skeleton() -> Raw:
-    """The object to create when there is none."""
-    metadata = {"name": vocabulary.CLUSTER_OPERATOR}
-    return {"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": metadata, "spec": {}}

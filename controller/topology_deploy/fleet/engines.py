@@ -173,17 +173,16 @@ def binding(namespace: str, name: str, *policies: str) -> str:
 
 def survey(plan: plans.Plan) -> str:
     """Where each cluster is, read and never written: what `oc topology fleet` shows."""
-    tests = meaning.work(plan.pair, plan.wanted.transition)
+    tests = meaning.work(plan.pair, plan.names)
     ready = plans.block(meaning.holds(tests, {State.READY}), 16)
     return _filled(plan, "survey.tmpl", READY=ready, MESSAGE=plans.block(meaning.choice(tests, _message(plan)), 14))
 
 
 def _message(plan: plans.Plan) -> dict[State, str]:
     """What the survey says of a cluster in each state, as CEL: the state, and what it waits for."""
-    names = [definition.name for definition in plan.definitions]
     blockers = (
         f"{meaning.RECORD}.?available.orValue([])"
-        f'.filter(entry, entry.?name.orValue("") in {json.dumps(names)})'
+        f'.filter(entry, entry.?name.orValue("") in {json.dumps(plan.names)})'
         '.map(entry, entry.?name.orValue("") + ": " + entry.?blockers.orValue([])'
         '.map(blocker, blocker.?name.orValue("")).join(", ")).join("; ")'
     )
@@ -205,7 +204,7 @@ def _message(plan: plans.Plan) -> dict[State, str]:
 def roll_out(plan: plans.Plan) -> str:
     """Placement and ManifestWorkReplicaSet, and as a comment the command that cancels."""
     wanted = plan.wanted
-    tests = meaning.work(plan.pair, wanted.transition)
+    tests = meaning.work(plan.pair, plan.names)
     # A cluster that is not for us has nothing to wait for, and has not failed.
     going_on = frozenset(State) - {State.DONE, State.NOT_FOR_US}
     text = _filled(
@@ -222,7 +221,7 @@ def roll_out(plan: plans.Plan) -> str:
 def request(plan: plans.Plan) -> str:
     """The policy, and where it applies: to the same clusters as the ClusterGroupUpgrade."""
     name, namespace = plan.wanted.name, plan.wanted.namespace
-    raw = _filled(plan, "request.gotmpl", STATES=meaning.template(plan.pair, plan.wanted.transition))
+    raw = _filled(plan, "request.gotmpl", STATES=meaning.template(plan.pair, plan.names))
     policy, places = _policy(plan, name, raw, plan.wanted.soak), placement(namespace, name, plan.selector)
     bound = binding(namespace, name, name, f"{name}-withdraw")
     return _filled(plan, "policy-request.tmpl", POLICY=policy, PLACEMENT=places, BINDING=bound)

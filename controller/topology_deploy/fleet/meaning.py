@@ -13,13 +13,14 @@ management.io/ocm v1.2.0 pkg/work/spoke/conditions/reader.go). The CEL uses opti
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .. import manifests
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Container, Mapping, Sequence
 
     from topology_api.types import TopologyPair
 
@@ -66,20 +67,17 @@ _AT_REST = f'({PHASE} == "Idle" || {PHASE} == "Completed") && !{RECORD}.?problem
 _REFUSED = f'{RECORD}.?problem.hasValue() || {PHASE} == "Unsupported" || {PHASE} == "Idle"'
 
 
-def work(target: TopologyPair, transition: str | None = None) -> Tests:
-    """Where is a cluster in a roll-out of `target`, by this definition or by any that leads there?"""
+def work(target: TopologyPair, names: Sequence[str]) -> Tests:
+    """Where is a cluster in a roll-out of `target` by the definitions of these names?"""
     # A request that equals the topology of the control plane, and is not the target, wants nothing: the API knows no
     # other way to cancel a request by writing it.
     asked = f'{_WANTED} == "{target.control_plane}"'
     has_it = f'{_CONTROL_PLANE} == "{target.control_plane}" && {_INFRASTRUCTURE} == "{target.infrastructure}"'
     cancelled = f'({_WANTED} != "{target.control_plane}" && {_WANTED} == {_CONTROL_PLANE})'
     quiet = f"(!{DESIRED}.hasValue() || {cancelled}) && {_AT_REST}"
-    leads_there = (
-        f'entry.?target.?controlPlane == optional.of("{target.control_plane}") && '
-        f'entry.?target.?infrastructure == optional.of("{target.infrastructure}")'
-    )
-    leads_there = leads_there if transition is None else f'entry.?name == optional.of("{transition}")'
-    ready = f"{RECORD}.?available.orValue([]).exists(entry, {leads_there} && entry.?available == optional.of(true))"
+    # Others that lead there have another source, to which no step of the roll-out would take a request back.
+    named = f'entry.?name.orValue("") in {json.dumps(names)}'
+    ready = f"{RECORD}.?available.orValue([]).exists(entry, {named} && entry.?available == optional.of(true))"
     return (
         (State.NOT_FOR_US, _ELSEWHERE),
         (State.UNDER_WAY, f"!{RECORD}.hasValue() && {asked}"),
@@ -124,22 +122,18 @@ def choice(tests: Tests, values: Mapping[State, str]) -> str:
     return "".join(f"{test} ? {value} :\n" for test, value in lines) + last
 
 
-def template(target: TopologyPair, transition: str | None = None) -> str:
-    """Where is a cluster in a roll-out of `target`? Sets `$state`, prints nothing, and reads `$infrastructure`."""
+def template(target: TopologyPair, names: Sequence[str]) -> str:
+    """The same as `work`: sets `$state`, prints nothing, and reads `$infrastructure`."""
     # As `work`, but with the last test first: each one that holds overrides those above it, which needs no nesting.
     desired, current = "(toString $desiredTopology)", "(toString $controlPlaneTopology)"
     rests = '(or (eq (toString $phase) "Idle") (eq (toString $phase) "Completed")) (kindIs "invalid" $problem)'
     cancelled = f'(and (ne {desired} "{target.control_plane}") (eq {desired} {current}))'
-    leads_there = (
-        f'(eq (toString (dig "target" "controlPlane" nil .)) "{target.control_plane}") '
-        f'(eq (toString (dig "target" "infrastructure" nil .)) "{target.infrastructure}")'
-    )
     return manifests.filled(
         "fleet/templates/state.gotmpl",
         QUIET=f'(or (kindIs "invalid" $desiredTopology) {cancelled}) {rests}',
         AT_REST=rests,
         HAS_IT=f'(eq {current} "{target.control_plane}") '
         f'(eq (toString $infrastructureTopology) "{target.infrastructure}")',
-        LEADS_THERE=leads_there if transition is None else f'(eq (toString (dig "name" nil .)) "{transition}")',
+        NAMED=f'(eq (toString (dig "name" nil .)) {" ".join(map(json.dumps, names))})',
         CONTROL_PLANE=target.control_plane,
     ).rstrip("\n")

@@ -73,6 +73,11 @@ class Plan:
     """How long the operator itself gives a transition before it calls it overdue."""
 
     @property
+    def names(self) -> list[str]:
+        """The names of the definitions."""
+        return [definition.name for definition in self.definitions]
+
+    @property
     def minutes(self) -> int:
         """How long a cluster may take, from the request until it has been done for the soak time."""
         return self.deadline + _ADMISSION + self.wanted.soak + _NOTICE
@@ -161,7 +166,8 @@ def _definitions(wanted: Wanted, transitions: load.Transitions) -> tuple[model.D
     if wanted.transition is not None:
         there = [item for item in there if item.name == wanted.transition]
         if not there:
-            raise PlanError(f"--transition {wanted.transition} does not lead to {wanted.target}. Allowed: {names}")
+            what = f"does not change the control plane to {wanted.target}"
+            raise PlanError(f"--transition {wanted.transition} {what}. Allowed: {names}")
     # A roll-out has one answer to what is done and to what a cancelled request is set to.
     if len({(item.source.control_plane, str(item.target.pair)) for item in there}) > 1:
         raise PlanError(f"--to {wanted.target}: name one with --transition: {names}")

@@ -47,13 +47,17 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def test_a_certificate_folder_makes_the_definitions_ask(started, tmp_path):
-    assert cli.main(["run", *ADDRESS]) == cli.OK
-    assert started == [None, (), False]
-    started.clear()
+def test_a_certificate_folder_makes_the_definitions_ask_unless_it_is_a_volume_without_a_secret(started, tmp_path):
+    (tmp_path / "..2026").mkdir()
+    (tmp_path / "..data").symlink_to("..2026")
     flags = ["--etcd-cert-dir", str(tmp_path), "--etcd-endpoints", "https://A:1,https://192.0.2.1,https://a:1"]
+    for more in ([], flags, ["--etcd-cert-dir", str(tmp_path / "missing")]):
+        assert cli.main(["run", *ADDRESS, *more]) == cli.OK
+    (tmp_path / "ca.crt").symlink_to("..data/ca.crt")
     assert cli.main(["run", *ADDRESS, *flags]) == cli.OK
-    assert started == [tmp_path, ("https://a:1", "https://192.0.2.1:2379"), True]
+    assert started[:3] == [None, (), False]
+    assert started[5::3] == [False, True, True], "what cannot be read is Unknown, and stops a transition"
+    assert started[-3:] == [tmp_path, ("https://a:1", "https://192.0.2.1:2379"), True]
 
 
 def test_the_room_stays_closed_where_nobody_needs_it():
@@ -160,18 +164,14 @@ def test_garbage_is_a_value_error_and_nothing_else(raw: Any):
 FILES = ("ca.crt", "tls.crt", "tls.key")
 
 
-def make(path: pathlib.Path) -> client.Folder:
-    return client.Folder(path)
-
-
 def refused(path: pathlib.Path) -> str:
     with pytest.raises(mounted.MountedFileError) as error:
-        make(path).context()
+        client.Folder(path).context()
     return str(error.value)
 
 
 def test_tls_is_strict(folder: pathlib.Path):
-    context = make(folder).context()
+    context = client.Folder(folder).context()
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
@@ -203,7 +203,7 @@ def test_a_key_of_another_or_with_a_password_is_refused_and_nobody_asked(folder,
 
 
 def test_no_key_is_told(folder: pathlib.Path, caplog: pytest.LogCaptureFixture):
-    kept = make(folder)
+    kept = client.Folder(folder)
     kept.context()
     secret = (folder / "tls.key").read_text().splitlines()[1]
     (folder / "tls.key").write_text(f"broken {secret}")
@@ -215,7 +215,7 @@ def test_no_key_is_told(folder: pathlib.Path, caplog: pytest.LogCaptureFixture):
 @pytest.mark.parametrize("name", FILES)
 def test_half_written_files_leave_the_last_good_set_and_it_is_said_once(folder, name, authority, caplog):
     caplog.set_level(logging.INFO)
-    kept = make(folder)
+    kept = client.Folder(folder)
     good = kept.context()
     whole = (folder / name).read_bytes()
     for written in (b"", whole[: len(whole) // 2]):

@@ -20,6 +20,7 @@ Raw = dict[str, Any]
 VERDICTS = pathlib.Path(__file__).with_name("verdicts.yaml")
 IN_FLUX = {"Healthy": "Current", "Progressing": "InProgress", "Suspended": "InProgress", "Degraded": "Failed"}
 TARGET = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
+NAMES = ("sno-to-ha-compact", "sno-to-ha-with-workers")
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ def test_a_policy_reaches_the_clusters_of_its_group_upgrade(capsys: pytest.Captu
     ("arguments", "words"),
     [
         (("--to", "SingleReplica"), ("SingleReplica", "no transition leads there", "HighlyAvailable")),
-        ((*ASKED, "--transition", "infra-to-ha"), ("infra-to-ha", "sno-to-ha-compact, sno-to-ha-with-workers")),
+        ((*ASKED, "--transition", "infra-to-ha"), ("not change the control plane", "compact, sno-to-ha-with-workers")),
         ((*ASKED, "--canary", "edge-1"), ("--canary edge-1", "twice")),
         ((*ASKED, "--canary", "Edge_1"), ("--canary 'Edge_1'", "no name")),
         ((*ASKED, "--clusters", "2"), ("--clusters 2", "3 canaries")),
@@ -239,6 +239,11 @@ def test_bad_usage_names_what_was_found_and_what_is_allowed(
     told = refused(capsys, "policy", *arguments)
     for word in words:
         assert word in told, told
+
+
+def test_one_transition_is_asked_for_by_its_name() -> None:
+    assert tuple(PLAN.names) == table.NAMES
+    assert plan.checked(plan.Wanted("HighlyAvailable", table.NAMES[1]), TRANSITIONS).names == [table.NAMES[1]]
 
 
 @pytest.mark.parametrize("row", [row for row in table.rows() if row.legal], ids=lambda row: row.name)

@@ -6,6 +6,7 @@ kubectl against API servers is test/component/test_installing_and_leaving.py.
 
 import json
 import pathlib
+import shutil
 import subprocess
 from typing import Any
 
@@ -26,11 +27,13 @@ case "$*" in
   *'.phase}'*) printf '%s' "$PHASE" ;;
   *ownerReferences*) printf '%s' "$OWNER" ;;
   *openAPIV3Schema*) printf '%s' "$FIELDS" ;;
-  *--patch-file*) cat >"$PATCH" ;;
+  *--patch-file*) cat >"$PATCH"; [ -z "$REFUSED" ] ;;
 esac
 """
 OTHER = {"kind": "Deployment", "group": "apps", "namespace": "x", "name": "y", "unmanaged": True}
 OURS = {"kind": "CustomResourceDefinition", "group": "apiextensions.k8s.io", "name": crd.NAME, "unmanaged": True}
+MANAGED, SPACED = {**OURS, "unmanaged": False}, {**OURS, "namespace": "x"}
+"""The version operator goes by the first of a group, kind and name where a kind has no namespace."""
 OPENSHIFT = {"KIND": "crd/clusterversions", "VERSION": "clusterversion/version", "RELEASE": "4.22.5", "GENERATION": "3"}
 
 
@@ -43,20 +46,20 @@ def bare() -> dict[str, Any]:
 
 def overrides(*entries: dict[str, Any]) -> str:
     """What oc prints of them: all as JSON, then one line for each."""
-    lines = [f"{one['group']}/{one['kind']}/{one['name']}\n" for one in entries]
+    lines = [f"{one['group']}/{one['kind']}/{one['name']}/{json.dumps(one['unmanaged'])}\n" for one in entries]
     return "".join([json.dumps(entries) if entries else "", "\n", *lines])
 
 
 class Terminal:
-    def __init__(self, folder: pathlib.Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: pathlib.Path, shell: str) -> None:
+        self._folder, self._shell = folder, shell
         (folder / "oc").write_text(OC, encoding="utf-8")
         (folder / "oc").chmod(0o755)
         (folder / "log").touch()
 
     def run(self, *arguments: str, script: str = "", **answers: str) -> subprocess.CompletedProcess[str]:
         text = script or manifests.patch(bare())
-        names = ("KIND", "VERSION", "RELEASE", "GENERATION", "OVERRIDES", "PHASE", "OWNER", "FIELDS")
+        names = ("KIND", "VERSION", "RELEASE", "GENERATION", "OVERRIDES", "PHASE", "OWNER", "FIELDS", "REFUSED")
         environment = {
             **{name: answers.get(name, "") for name in names},
             "PATH": f"{self._folder}:/usr/bin:/bin",
@@ -64,7 +67,7 @@ class Terminal:
             "PATCH": str(self._folder / "patch"),
         }
         return subprocess.run(  # noqa: S603 - the script of this test, in a shell of its own
-            ["/bin/sh", "-s", *arguments], input=text, text=True, env=environment, capture_output=True, check=False,
+            [self._shell, "-s", *arguments], input=text, text=True, env=environment, capture_output=True, check=False,
             timeout=20,
         )  # fmt: skip
 
@@ -83,18 +86,24 @@ class Terminal:
         return sent
 
 
-@pytest.fixture
-def terminal(tmp_path: pathlib.Path) -> Terminal:
-    return Terminal(tmp_path)
+@pytest.fixture(params=[shell for shell in map(shutil.which, ("sh", "bash")) if shell])
+def terminal(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Terminal:
+    return Terminal(tmp_path, request.param)
 
 
 @pytest.mark.parametrize(
-    ("there", "path"), [((), "/spec/overrides"), ((OTHER,), "/spec/overrides/-"), ((OTHER, OURS), None)]
-)
+    ("there", "path"),
+    [
+        ((), "/spec/overrides"), ((OTHER,), "/spec/overrides/-"), ((OTHER, OURS), None), ((SPACED, MANAGED), None),
+        ((OTHER, MANAGED), "/spec/overrides/1/unmanaged"), ((MANAGED, SPACED), "/spec/overrides/0/unmanaged"),
+    ],
+)  # fmt: skip
 def test_installing_sends_the_override_once_and_the_patch(terminal, there, path):
     said = terminal.run(**OPENSHIFT, OVERRIDES=overrides(*there))
     assert (said.returncode, said.stderr) == (0, "")
-    assert [operation["path"] for patch in terminal.of_version() for operation in patch] == ([path] if path else [])
+    sent = [operation for patch in terminal.of_version() for operation in patch]
+    assert [operation["path"] for operation in sent if operation["op"] != "test"] == ([path] if path else [])
+    assert all(operation["value"] == list(there) for operation in sent if operation["op"] == "test")
     assert not served_fields.lacking(crd_patch.apply(bare(), terminal.of_definition()))
     assert "patch clusterversion" in terminal.written[0] or not path, "first the override, or the patch is taken back"
 
@@ -102,18 +111,20 @@ def test_installing_sends_the_override_once_and_the_patch(terminal, there, path)
 @pytest.mark.parametrize(
     ("release", "words"),
     [
-        ("4.21.0-rc.2", "not even a patch update"),
-        ("", "not even a patch update"),
+        ("4.21.0-rc.2", "no update starts, not even a patch update"),
+        ("", "no update starts, not even a patch update"),
         ("4.22.0", "patch updates start"),
         ("5.0.0-0.nightly", "patch updates start"),
     ],
 )
-def test_installing_says_what_the_override_costs_on_this_release(terminal, release, words):
-    said = terminal.run(**{**OPENSHIFT, "RELEASE": release})
-    assert said.returncode == 0
-    assert said.stdout.splitlines()[-1].startswith(f"OpenShift {release}: ")
-    assert words in said.stdout
-    assert "until: sh crd-patch.sh remove" in said.stdout
+@pytest.mark.parametrize("refused", ["", "yes"], ids=["patched", "not patched"])
+def test_installing_says_what_the_override_costs_on_this_release(terminal, release, words, refused):
+    said = terminal.run(**{**OPENSHIFT, "RELEASE": release}, REFUSED=refused)
+    assert said.returncode == bool(refused)
+    assert said.stderr.startswith(f"{crd.NAME} was not patched. ") == bool(refused)
+    told = (said.stderr if refused else said.stdout).splitlines()[-1]
+    assert f"OpenShift {release} with this override: {words}" in told
+    assert told.endswith(" until: sh crd-patch.sh remove")
 
 
 @pytest.mark.parametrize("phase", ["Admitting", "Converging"])
@@ -125,16 +136,18 @@ def test_nothing_is_removed_from_under_a_transition(terminal, phase):
 
 
 @pytest.mark.parametrize(
-    ("there", "path"),
-    [((OURS,), "/spec/overrides"), ((OTHER, OURS), "/spec/overrides/1"), ((OURS, OTHER), "/spec/overrides/0")],
-)
-def test_removing_takes_the_request_then_our_override_and_no_other(terminal, there, path):
+    ("there", "places"),
+    [
+        ((OURS,), [""]), ((OTHER, OURS), ["/1"]), ((OURS, OTHER), ["/0"]), ((SPACED, OTHER, OURS), ["/2", "/0"]),
+        ((SPACED, MANAGED), [""]),
+    ],
+)  # fmt: skip
+def test_removing_takes_the_request_then_our_override_and_no_other(terminal, there, places):
     said = terminal.run("remove", **OPENSHIFT, PHASE="Completed", OVERRIDES=overrides(*there), OWNER="version")
     assert (said.returncode, said.stderr) == (0, "")
     assert '{"spec":{"desiredTopology":null}}' in terminal.written[0]
-    assert terminal.of_version() == [
-        [{"op": "test", "path": "/spec/overrides", "value": list(there)}, {"op": "remove", "path": path}]
-    ]
+    removed = [{"op": "remove", "path": f"/spec/overrides{place}"} for place in places]
+    assert terminal.of_version() == [[{"op": "test", "path": "/spec/overrides", "value": list(there)}, *removed]]
     assert "puts its own" in said.stdout
     assert not [one for one in terminal.written if one.startswith("patch crd")], "it is not ours to write then"
 

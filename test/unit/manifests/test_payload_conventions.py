@@ -179,8 +179,11 @@ def test_the_pod_has_its_account_its_priority_and_its_volumes() -> None:
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
     assert volumes.keys() == {mount["name"] for mount in CONTAINER["volumeMounts"]}
     issued = SERVICE["metadata"]["annotations"]["service.beta.openshift.io/serving-cert-secret-name"]
+    page = (DOCS / "etcd-direct.md").read_text(encoding="utf-8")
     for volume in volumes.values():
         match volume:
+            case {"secret": {"secretName": name, "optional": True}}:
+                assert f"oc create secret generic {name} -n {NAMESPACE} " in page, "an administrator makes it"
             case {"secret": {"secretName": name}}:
                 assert name == issued, "nothing else makes a Secret"
             case {"configMap": {"name": name}}:

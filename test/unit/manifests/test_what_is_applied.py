@@ -91,9 +91,6 @@ def test_image_and_namespace_are_put_in_everywhere():
     assert container["image"] == "example.com/op@sha256:" + "0" * 64
 
 
-NO_DEFINITIONS: tuple[object, ...] = ([], {}, {"kind": "List"})
-
-
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
@@ -106,7 +103,7 @@ def test_what_cannot_be_put_in_is_refused(said, complaint):
         manifests.render(**said)
 
 
-@pytest.mark.parametrize("bad", NO_DEFINITIONS)
+@pytest.mark.parametrize("bad", [[], {}, {"kind": "List"}])
 def test_only_our_definition_is_patched(bad: object) -> None:
     with pytest.raises(manifests.ManifestsError, match="wanted CustomResourceDefinition infrastructures"):
         manifests.patch(bad)

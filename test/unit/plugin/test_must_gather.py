@@ -122,10 +122,6 @@ def _read(source: str) -> dict[str, Any]:
     return _answers(archive, archive.time)
 
 
-def _times(*moments: datetime) -> bytes:
-    return "".join(f"{moment:%Y-%m-%d %H:%M:%S}.5 +0000 UTC m=+0.1\n" for moment in moments).encode()
-
-
 def _lasting(answer: dict[str, Any]) -> str:
     """An answer without when it was asked for, and by what name the command was called."""
     text = json.dumps(answer, sort_keys=True).replace("kubectl-topology", "oc topology").replace("kubectl", "oc")
@@ -207,7 +203,8 @@ def test_ages_count_from_the_leases_and_older_files_are_named(tmp_path: pathlib.
     """An earlier run left files in the folder, then one of ten minutes read the Leases; another image came before."""
     found, now = dict(collected("idle")), must_gather.read(str(ARCHIVES / "idle.tar.gz"), TRANSITIONS, NAMESPACE).time
     before, renewed = now - timedelta(days=2), answers.stamp(now + timedelta(minutes=5))
-    found[f"{ROOT}timestamp"] = _times(before, before, now, now + timedelta(minutes=10))
+    times = (before, before, now, now + timedelta(minutes=10))
+    found[f"{ROOT}timestamp"] = "".join(f"{time:%Y-%m-%d %H:%M:%S}.5 +0000 UTC m=+0.1\n" for time in times).encode()
     lease = next(path for path in found if path.endswith("/leases/cluster-topology-operator.yaml"))
     found[lease] = re.sub(rb"(renewTime: ).*", rf'\1"{renewed}"'.encode(), found[lease])
     path = "cluster-scoped-resources/config.openshift.io/infrastructures.yaml"
