@@ -391,7 +391,8 @@ class Reconciler:
         converging = led.phase is Phase.CONVERGING
         base = known if converging else self._deps.watches.known()
         sources = catalog.last(led.definition, base, catalog.watched(self._transitions) if converging else ())
-        evidence = await live.gather(self._deps.client, base, sources, None if converging else self._deps.etcd)
+        etcd = None if converging else self._deps.etcd
+        evidence = await live.gather(self._deps.client, base, sources, etcd, as_watched=converging)
         if catalog.Sources.native_lease in sources:
             evidence = dataclasses.replace(evidence, facts=self._discoverer.noted(evidence.facts))
         infrastructure, own = evidence.facts.infrastructure, evidence.facts.own_operator
