@@ -307,8 +307,8 @@ class Reconciler:
 
     def _find(self, known: facts.Facts) -> None:
         """A write of the record whose answer was lost has happened where that record is read now."""
-        tried, self._tried, stored = self._tried, None, records.stored(known.infrastructure)
-        if tried and stored and tried[1].record and not cadence.has_happened(tried[1].record, stored):
+        tried, self._tried = self._tried, None
+        if tried is not None and cadence.stands(tried[1].record, records.stored(known.infrastructure)):
             self._count(*tried)
 
     def _count(self, before: facts.Infrastructure, decision: Decision) -> None:
