@@ -21,10 +21,9 @@ from ..checks.result import LONGEST, every, listed, sentences, worded
 from ..definitions import load, model
 from ..observe import facts
 from . import admission, applicability, assessment, cadence, convergence, problems, records
-from .state import READING, Cause, Context, Decision, LeaderState, Step
+from .state import READING, STAGES, Cause, Context, Decision, LeaderState, Step
 
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
-_BLOCKING = _UNDER_WAY | {Phase.PENDING}
 _CANCEL = records.request(None)
 
 
@@ -46,7 +45,7 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
         # can be reported either. The watches stay as they are needed.
         record = records.stored(infrastructure)
         phase = Phase.IDLE if record is None else record.phase
-        return Decision(phase, watch=phase in _BLOCKING, note=str(own))
+        return Decision(phase, watch=phase in STAGES, note=str(own))
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     if isinstance(infrastructure, facts.Unobserved):
         return _without_infrastructure(known, infrastructure, copy, now - (leader.unread_since or now))
@@ -119,7 +118,7 @@ def _without_infrastructure(
             return Decision(Phase.IDLE, note=str(why))
         message = f"{applicability.NATIVE_ACTS}. Its request cannot be read: {why}"
         return Decision(Phase.IDLE, steps=report, disabled=Cause(Reason.NATIVE_CONTROLLER_ACTIVE, message))
-    reason, blocking, until = Reason.EVIDENCE_UNREADABLE, _BLOCKING, "that field is put right"
+    reason, blocking, until = Reason.EVIDENCE_UNREADABLE, frozenset(STAGES), "that field is put right"
     if why.missing:
         reason, blocking, until = Reason.INFRASTRUCTURE_MISSING, _UNDER_WAY, "it is there: the installer creates it"
     elif why.kind is not facts.Kind.MALFORMED:
@@ -249,7 +248,7 @@ def _left(context: Context) -> tuple[Advisory, ...]:
     record, last, left = context.record, records.last(context), context.leader.advisories or ()
     if record is None or last is None or last.target != records.pair(context.infrastructure):
         left = ()
-    elif context.leader.advisories is None and record.phase not in _BLOCKING:
+    elif context.leader.advisories is None and record.phase not in STAGES:
         left = record.advisories
     native = advisories.native_left(context.known, record)
     kept = tuple(item for item in left if item.name != AdvisoryName.NATIVE_CONDITIONS_LEFT)

@@ -23,7 +23,7 @@ from topology_api.vocabulary import CheckName, Phase
 
 from .._version import __version__
 from ..decide import records
-from ..decide.state import Decision
+from ..decide.state import STAGES, Decision
 from ..definitions import load
 from ..kube import transport
 from ..observe import facts
@@ -213,7 +213,7 @@ class Counts:
         for counter, known in self._entered.values():
             for route in sorted(known, key=lambda route: (route[1] == OTHER, route)):
                 counter.labels(*route)
-        for phase in families.TIMED:
+        for phase in STAGES:
             self._durations.labels(phase.value)
 
     def changed(
@@ -250,7 +250,7 @@ class Counts:
             self._count(before, after, desired)
 
     def _ended(self, before: TopologyTransition | None, now: datetime) -> None:
-        if before is None or before.phase not in families.TIMED or before.phase_transition_time is None:
+        if before is None or before.phase not in STAGES or before.phase_transition_time is None:
             return
         lasted = (now - before.phase_transition_time).total_seconds()
         self._durations.labels(before.phase.value).observe(max(0.0, lasted))

@@ -20,17 +20,12 @@ from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemRe
 
 from ..checks.result import CheckResult
 from ..decide import assessment, problems, records
-from ..decide.state import Decision
+from ..decide.state import STAGES, Decision
 from ..definitions import load, model
 from ..observe import facts
 from . import clusteroperator, state
 
-_STAGES = {
-    Phase.PENDING: Stage.PREFLIGHT,
-    Phase.ADMITTING: Stage.PREFLIGHT,
-    Phase.CONVERGING: Stage.CONVERGENCE,
-    Phase.COMPLETED: Stage.CONVERGENCE,
-}
+_STAGES = {**STAGES, Phase.COMPLETED: Stage.CONVERGENCE}  # what has completed shows what it was completed by
 RUNBOOKS = {
     ProblemReason.STUCK: "TopologyTransitionStuck",
     ProblemReason.BLOCKED: "TopologyTransitionBlocked",
