@@ -30,7 +30,7 @@ _USER, _CLUSTER = "UserManaged", "OpenShiftManagedDefault"
 _ANNOTATION = vocabulary.LOAD_BALANCER_BACKENDS_ANNOTATION
 _WHERE = f"annotation {_ANNOTATION} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}"
 _EXAMPLE = "192.0.2.10,192.0.2.11,192.0.2.12"
-_NODES = "oc get nodes -l node-role.kubernetes.io/control-plane -o wide"
+_NODES = f"oc get nodes -l {facts.CONTROL_PLANE_LABEL} -o wide"
 _LONGEST_QUOTE: Final = 40
 _ROUTER, _ROUTERS = "IngressController default", 2
 _DRAIN = vocabulary.ROUTER_DRAIN_ANNOTATION
@@ -131,7 +131,7 @@ def backends(context: CheckContext) -> CheckResult:
         return context.unknown(why) if outside is None else context.met(why)
     annotation, nodes = need(_annotation(known)), need(result.every(known.control_plane_nodes))
     if not nodes:
-        return context.unknown("no node has label node-role.kubernetes.io/control-plane")
+        return context.unknown(f"no node has label {facts.CONTROL_PLANE_LABEL}")
     confirmation, behind = compare(nodes, annotation), "to be behind the load balancer"
     is_not = f"is not confirmed {behind}"
     findings = (

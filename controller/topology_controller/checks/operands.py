@@ -30,7 +30,6 @@ T = TypeVar("T")
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 _MALFORMED = facts.Kind.MALFORMED
-_MASTER = "node-role.kubernetes.io/master"
 _NUDGE = "topology.openshift.io/nudged-for"  # annotation of a node that is no use but the event that it makes
 
 
@@ -127,7 +126,7 @@ def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
     if isinstance(nodes, facts.Unobserved):
         return nodes
     names = sorted([node.name for node in nodes if node.master])
-    return tuple(names) or facts.Unobserved(f"nodes with label {_MASTER}", "there are none")
+    return tuple(names) or facts.Unobserved(f"nodes with label {facts.MASTER_LABEL}", "there are none")
 
 
 def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline | None:

@@ -25,7 +25,7 @@ UNREADABLE_BOUND = timedelta(minutes=5)  # how long a fact may be unreadable bef
 TWO_VOTERS_BOUND = timedelta(minutes=15)
 """How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
 _TWO = 2
-_LOOK = "Look at: oc get nodes -l node-role.kubernetes.io/control-plane"
+_LOOK = f"Look at: oc get nodes -l {facts.CONTROL_PLANE_LABEL}"
 PAUSED = worded("Paused", operator=vocabulary.CLUSTER_OPERATOR, annotation=vocabulary.PAUSED_ANNOTATION)
 _OPERATOR = "machine-config"
 _OF_POOLS = {

@@ -54,8 +54,6 @@ CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "Cust
 MACHINES = Resource("machine.openshift.io", "v1beta1", "machines", "Machine", namespaced=True)
 HOSTS = Resource("metal3.io", "v1alpha1", "baremetalhosts", "BareMetalHost", namespaced=True)
 
-CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
-WORKER_LABEL = "node-role.kubernetes.io/worker"
 # A page of them: memory that decoding a page takes is not all given back (`make bench`, 2,000 workers).
 _WHOLE_NODES = 40
 
@@ -130,9 +128,9 @@ class Sources:
 
     cluster_version = Source(Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version)
     cluster_operators = Source(Selection(CLUSTER_OPERATORS), parse.cluster_operator)
-    control_plane_nodes = Source(Selection(NODES, label_selector=CONTROL_PLANE_LABEL), nodes.node)
+    control_plane_nodes = Source(Selection(NODES, label_selector=nodes.CONTROL_PLANE_LABEL), nodes.node)
     other_nodes = Source(
-        Selection(NODES, label_selector=f"!{CONTROL_PLANE_LABEL}", metadata_only=True), nodes.other_node
+        Selection(NODES, label_selector=f"!{nodes.CONTROL_PLANE_LABEL}", metadata_only=True), nodes.other_node
     )
     scheduler = Source(Selection(SCHEDULERS, name="cluster"), parse.scheduler)
     etcd_endpoints = Source(_one(CONFIG_MAPS, "openshift-etcd/etcd-endpoints"), parse.etcd_endpoints)
@@ -140,7 +138,7 @@ class Sources:
     etcd_lease = Source(_one(LEASES, "openshift-etcd-operator/openshift-cluster-etcd-operator-lock"), parse.lease)
     machine_config_pools = Source(Selection(POOLS), objects.machine_config_pool)
     workers = Source(
-        Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
+        Selection(NODES, label_selector=f"{nodes.WORKER_LABEL},!{nodes.CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
         nodes.worker,
         asked_by=CheckName.ELIGIBLE_WORKERS,
         enough=_enough_workers,

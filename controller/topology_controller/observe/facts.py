@@ -17,7 +17,7 @@ from topology_api import shape
 from topology_api.vocabulary import Topology
 
 from .fields import NOT_READ, Condition, Conditions, Kind, Unobserved
-from .nodes import Host, Machine, Node, OtherNode, Taint, Toleration
+from .nodes import CONTROL_PLANE_LABEL, MASTER_LABEL, WORKER_LABEL, Host, Machine, Node, OtherNode, Taint, Toleration
 from .operands import (
     ControllerConfig,
     DisruptionBudget,

@@ -19,7 +19,7 @@ from ..definitions import model
 from ..definitions import operands as matrices
 from ..observe import facts
 
-_NO_NODES = "There are no nodes with label node-role.kubernetes.io/control-plane"
+_NO_NODES = f"There are no nodes with label {facts.CONTROL_PLANE_LABEL}"
 
 Time: TypeAlias = Annotated[str, "date-time"]
 
