@@ -22,8 +22,6 @@ DNSMASQ = "50-master-dnsmasq-configuration"
 SKEW = timedelta(minutes=5)  # how far ahead of our clock a backup may claim to be; further, it says nothing
 _REGISTRIES = 2  # what the registry operator writes where storage is shared (pkg/storage/storage.go)
 LEASES_ROLE = f"{vocabulary.OPERATOR_NAME}-leases"  # ClusterRole of this operator that may be left out
-_SINGLE_NODE_LEASE = 270
-"""Seconds of a Lease whose holder was started on a single node (library-go pkg/config/leaderelection); else 137."""
 _TAKEOVER = timedelta(seconds=330)
 """Until another takes over when a holder with such a Lease fails: its duration, and the period of retries."""
 _POD = re.compile(r"[a-z0-9][-a-z0-9.]{0,252}")
@@ -119,7 +117,7 @@ def _read_at_start(
         # What is wrong stands before what is only slow.
         names = [*(operator.deployment for operator in kept), *(f"{lease.namespace}/{lease.name}" for lease in late)]
         longest = f"up to {_TAKEOVER.seconds} s instead of 163 s"
-        takeover = f"a Lease of {_SINGLE_NODE_LEASE} s lets a takeover take {longest}"
+        takeover = f"a Lease of {facts.SINGLE_NODE_LEASE_SECONDS} s lets a takeover take {longest}"
         details = [f"{operator.deployment}: {operator.matters}" for operator in kept]
         details += [*([takeover] if late else []), *(f"{reader.operator}: {reader.matters}" for reader in readers)]
         details += [f"others are not known, because Leases may not be listed (ClusterRole {LEASES_ROLE})"] * refused
@@ -130,7 +128,7 @@ def _read_at_start(
         command, message = result.worded("ListLeases"), ""
     else:
         return None
-    values = {"role": LEASES_ROLE, "seconds": _SINGLE_NODE_LEASE}
+    values = {"role": LEASES_ROLE, "seconds": facts.SINGLE_NODE_LEASE_SECONDS}
     return result.advisory(AdvisoryName.TOPOLOGY_READ_AT_START, command, message, **values)
 
 
@@ -144,7 +142,7 @@ def of_single_node(leases: tuple[facts.Fact[facts.Lease], ...], now: datetime) -
     return [
         lease
         for lease in held
-        if lease.duration_seconds == _SINGLE_NODE_LEASE
+        if lease.duration_seconds == facts.SINGLE_NODE_LEASE_SECONDS
         and lease.holder
         and lease.renew_time is not None
         and listed - lease.renew_time <= _TAKEOVER

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 
 from topology_api.vocabulary import CheckStatus
 
@@ -24,7 +23,6 @@ _PODS = "the etcd pods in namespace openshift-etcd"
 _MEMBER_ID = re.compile(r"[1-9a-f][0-9a-f]{0,15}\Z")
 _HEALTH = {"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False", "EtcdMembersProgressing": "False"}
 _LEASE = "leases.coordination.k8s.io/openshift-cluster-etcd-operator-lock in namespace openshift-etcd-operator"
-LEASE_GRACE = timedelta(seconds=30)
 _LONGEST = 160
 
 
@@ -133,19 +131,14 @@ def operator_alive(context: CheckContext) -> CheckResult:
     if lease.renew_time is None or lease.duration_seconds is None:
         return context.unknown(f"{_LEASE} has no renewTime or no leaseDurationSeconds")
     age = context.now - lease.renew_time
-    if age < -LEASE_GRACE:
+    if age < -facts.LEASE_GRACE:
         return context.unknown(f"{_LEASE} was renewed in the future: the clocks disagree")
-    if age <= expiry(lease):
+    if age <= lease.lasting:
         return context.met("The etcd operator renews its lease")
     if lease.moving:
         return context.unknown(f"{_LEASE} is renewed, but its times are too old: the clocks disagree")
     seen = f"{_LEASE} is held by {lease.holder} but has expired"
     return context.unmet(aim, seen, "Look at the pods in openshift-etcd-operator")
-
-
-def expiry(lease: facts.Lease) -> timedelta:
-    """How long after its last renewal the lease counts as alive."""
-    return timedelta(seconds=lease.duration_seconds or 0) + LEASE_GRACE
 
 
 def members_direct(context: CheckContext) -> CheckResult:

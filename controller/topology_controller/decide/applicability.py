@@ -24,10 +24,9 @@ from . import baseline, records
 from .state import Cause, Context, LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
-_LEASE = 137
-_GRACE, _SINGLE_GRACE = timedelta(seconds=_LEASE + 1.2 * 26 + 18), timedelta(seconds=270 + 1.2 * 60 + 18)
-"""Lease duration of an operator of OpenShift, a retry period with its jitter, and its start; the same on a single node:
-library-go pkg/config/leaderelection/leaderelection.go. They are chosen when a process starts."""
+_GRACE = timedelta(seconds=facts.LEASE_SECONDS + 1.2 * 26 + 18)
+_SINGLE_GRACE = timedelta(seconds=facts.SINGLE_NODE_LEASE_SECONDS + 1.2 * 60 + 18)
+"""Duration of the Lease of an operator, a retry period with its jitter, and its start; the same on a single node."""
 _UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
 _PROGRESSING = "TopologyTransitionControllerProgressing"
 _MOVING = "TopologyTransitionInProgress"
@@ -117,7 +116,7 @@ def native_grace(known: facts.Facts) -> timedelta:
     # has the Lease of a single node.
     lease = known.native_lease
     seconds = lease.duration_seconds if isinstance(lease, facts.Lease) else None
-    return _SINGLE_GRACE if known.single_node or (seconds or 0) > _LEASE else _GRACE
+    return _SINGLE_GRACE if known.single_node or (seconds or 0) > facts.LEASE_SECONDS else _GRACE
 
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:

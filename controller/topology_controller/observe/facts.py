@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from topology_api import shape
@@ -63,6 +64,10 @@ FeatureGates: TypeAlias = tuple[tuple[str, bool], ...]
 """FeatureGate `cluster`: versions of the payload and whether MutableTopology is enabled for each."""
 UNSAFE_SCALING = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 """Key of `spec.unsupportedConfigOverrides` of Etcd `cluster`, which the etcd operator reads."""
+LEASE_GRACE = timedelta(seconds=30)
+LEASE_SECONDS, SINGLE_NODE_LEASE_SECONDS = 137, 270
+"""What an operator of OpenShift chose when it started, elsewhere and on a single node (library-go
+pkg/config/leaderelection/leaderelection.go); a retry is due after 26 and 60 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,11 @@ class Lease:
     moving: bool = False  # a watch saw it renewed within its own duration
     silent: bool = False  # nothing was seen of its holder for the grace that it has (`decide.applicability`)
     taken: bool = False  # its holder has changed within that time
+
+    @property
+    def lasting(self) -> timedelta:
+        """How long after its last renewal it counts as held."""
+        return timedelta(seconds=self.duration_seconds or 0) + LEASE_GRACE
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from . import members
 
 _LOG = logging.getLogger(__name__)
-_LEASE_GRACE = 30.0
 _ABOUT_ETCD = (catalog.Sources.etcd_endpoints, catalog.Sources.etcd)
 
 
@@ -322,7 +321,7 @@ class Watches:
         if isinstance(lease, facts.Unobserved):
             return lease
         now = asyncio.get_running_loop().time()
-        lasting = (lease.duration_seconds or 0) + _LEASE_GRACE
+        lasting = lease.lasting.total_seconds()
         if self._lease_seen != lease.renew_time:
             if self._lease_seen is not None:
                 self._lease_moved = now
