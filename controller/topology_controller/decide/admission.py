@@ -277,8 +277,9 @@ def _change(
 def _next_look(context: Context, record: TopologyTransition, settling: Iterable[datetime] = ()) -> float | None:
     """When time alone could change this decision, in seconds."""
     moments = [*settling, *problems.moments(context), *problems.unreadable_moments(record.checks)]
+    moments.append(problems.blocked_at(record, context.now))
     if record.phase is Phase.PENDING:
-        moments += [records.stands_at(record), problems.blocked_at(record, context.now)]
+        moments.append(records.stands_at(record))
     if context.leader.hold_until is not None:
         moments.append(context.leader.hold_until)
     if context.leader.fell_back is not None:

@@ -109,8 +109,6 @@ def moments(context: Context) -> list[datetime]:
     since, ahead = context.leader.two_voters_since, cadence.moments(context.known)
     if since is not None:
         ahead.append(since + TWO_VOTERS_BOUND)
-    if context.record is not None and context.record.phase is Phase.ADMITTING:
-        ahead.append(blocked_at(context.record, context.now))
     if _before(context, ProblemReason.REDUNDANCY_LOST) is not None:
         ahead.append(_lost_until(context))
     return ahead
