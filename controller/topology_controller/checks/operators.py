@@ -96,8 +96,7 @@ def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) 
         if settled is not None and entry.settled_time is not None and settled > entry.settled_time:
             busy_since.add(entry.name)
     first: dict[str, str | facts.Unobserved] = {}
-    matrix = context.convergence.matrix
-    for group in matrix.groups if matrix is not None else ():
+    for group in context.convergence.matrix.groups:
         answer = context.answers.get(group.check)
         if answer is None or group.check in context.convergence.accepted:
             continue
