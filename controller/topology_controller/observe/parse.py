@@ -24,7 +24,6 @@ _NATIVE_CONDITION = "TopologyTransitionController"
 _GATE = "MutableTopology"
 _CHECKS = frozenset(vocabulary.CheckName)
 _LONGEST_WORD = 64
-_INFRASTRUCTURE = "infrastructures.config.openshift.io/cluster"
 _ETCD = "etcds.operator.openshift.io/cluster"
 # Where `status.platformStatus` has the load balancer of a platform that may manage one itself: openshift/api
 # config/v1/types_infrastructure.go (release-4.20 to main).
@@ -71,7 +70,7 @@ def _load_balancer(raw: Raw) -> facts.Fact[facts.LoadBalancer]:
     try:
         type_, addresses = _managed(raw)
     except fields.Malformed as error:
-        return fields.malformed(_INFRASTRUCTURE, error)
+        return fields.malformed(record.WHAT, error)
     return facts.LoadBalancer(
         type_, addresses, _host(status.get("apiServerURL")), _host(status.get("apiServerInternalURI"))
     )
