@@ -17,7 +17,7 @@ from topology_api.types import NATIVE_ATTEMPT, TopologyPair, TopologyTransition,
 from topology_api.vocabulary import EXTERNAL, Phase, Reason, Topology
 
 from .. import shell
-from ..checks.result import worded
+from ..checks.result import first_reason, worded
 from ..definitions import model
 from ..observe import facts
 from . import baseline, records
@@ -49,12 +49,10 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
         body = json.dumps({"status": single}, separators=(",", ":"))
         write = shell.command("oc patch infrastructure cluster --subresource status --type merge -p {}", body)
         return Cause(Reason.UNKNOWN_TOPOLOGY, worded("NoTopology", write=write))
-    unknown = ""
-    if control_plane not in set(Topology):
-        unknown = f"status.controlPlaneTopology {control_plane}"
-    elif value not in _INFRASTRUCTURE_TOPOLOGIES:
-        unknown = f"status.infrastructureTopology {value or 'no value'}"
-    if unknown:
+    if unknown := first_reason(
+        (control_plane not in set(Topology), f"status.controlPlaneTopology {control_plane}"),
+        (value not in _INFRASTRUCTURE_TOPOLOGIES, f"status.infrastructureTopology {value or 'no value'}"),
+    ):
         return Cause(Reason.UNKNOWN_TOPOLOGY, worded("UnknownTopology", unknown=unknown))
     if infrastructure.image_based_install:
         label = vocabulary.IMAGE_BASED_INSTALL_LABEL
