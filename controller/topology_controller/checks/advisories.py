@@ -243,9 +243,8 @@ def _single_node_settings(
 def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory | None:
     """An image-based install is never inferred. After the change the label is of no use any more."""
     here = known.infrastructure
-    if isinstance(here, facts.Unobserved) or here.image_based_install or changed is not None:
-        return None
-    if known.lifecycle_agent is not True:
+    there = known.lifecycle_agent is True and changed is None
+    if not there or isinstance(here, facts.Unobserved) or here.image_based_install:
         return None
     command = f"oc label infrastructure cluster {vocabulary.IMAGE_BASED_INSTALL_LABEL}=true"
     return result.advisory(AdvisoryName.LIFECYCLE_AGENT_PRESENT, command)
