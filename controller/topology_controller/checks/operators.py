@@ -177,9 +177,5 @@ def upgrades_blocked(version: facts.Fact[facts.ClusterVersion], message: str) ->
         return result.CheckResult(name, CheckStatus.MET, "ClusterVersion blocks minor upgrades for this transition")
     status = "absent" if upgradeable is None else f"{upgradeable.status}, for other reasons"
     seen = f"Upgradeable is {status}"
-    text = result.sentences(
-        f"Wanted: ClusterVersion version with Upgradeable=False and the message of ClusterOperator {CLUSTER_OPERATOR}",
-        f"Found: {seen}",
-        "Look at the cluster-version-operator in openshift-cluster-version",
-    )
+    text = result.worded("UpgradesNotBlocked", operator=CLUSTER_OPERATOR, seen=seen)
     return result.CheckResult(name, CheckStatus.UNMET, text, seen=(seen,))

@@ -61,21 +61,20 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
         record = cadence.newest(record, leader.latest)
     record = None if record is None else records.believed(record, now)
     context = Context(known, infrastructure, record, transitions, leader, now)
-    lacks = known.lacks
-    if cause is not None and not (cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE and _follows(context, copy, lacks)):
-        return _disabled(context, cause, lacks)
-    if lacks:
-        return _not_installed(context, lacks, copy)
+    if cause is not None and not (cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE and _follows(context, copy)):
+        return _disabled(context, cause)
+    if known.lacks:
+        return _not_installed(context, known.lacks, copy)
     return _by_record(context)
 
 
-def _follows(context: Context, copy: RecordCopy | None, lacks: str | None) -> bool:
+def _follows(context: Context, copy: RecordCopy | None) -> bool:
     """Is what we have changed still on its way? Where the record cannot stand, its copy says which phase it was."""
     # Only we know what that is measured against: it is reported to its end, and topology is not written any more.
     record = context.record
     if record is None or record.phase is not Phase.CONVERGING or record.target != records.pair(context.infrastructure):
         return False
-    return not record.by_native and (lacks is None or copy is None or copy.phase in _UNDER_WAY)
+    return not record.by_native and (context.known.lacks is None or copy is None or copy.phase in _UNDER_WAY)
 
 
 def _by_record(context: Context) -> Decision:
@@ -156,11 +155,12 @@ def _too_new(newer: facts.Newer) -> Decision:
     return Decision(Phase.UNSUPPORTED, None, steps, degraded=cause, note=note, upgrade_block=block, level=False)
 
 
-def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:
+def _disabled(context: Context, cause: Cause) -> Decision:
     """Stand down, and show what the native controller does meanwhile."""
     # A record from before the change is cleared once; a hosted cluster's Infrastructure is never written, and neither
-    # is one whose definition `lacks` our fields: that would take out for good what it only does not show.
+    # is one whose definition lacks our fields: that would take out for good what it only does not show.
     record, phase, observed = context.record, context.phase, None
+    untouched = context.known.lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE
     # What the native controller does goes on changing, and the record is not written for that.
     message = fit(cause.message)
     if cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE:
@@ -170,7 +170,7 @@ def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:
         cause = dataclasses.replace(cause, message=sentences(cause.message, text))
     # Its own transition is followed by the native controller again.
     given_back = observed is not None and record is not None and record.by_native and record.phase is Phase.CONVERGING
-    if lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE or record is None or not (given_back or record.phase.asks):
+    if untouched or record is None or not (given_back or record.phase.asks):
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
     idle = records.updated(_idle_record(context), message=message)
@@ -276,11 +276,9 @@ def _unsupported(context: Context, desired: str) -> Decision:
         legal.setdefault(target, []).append(definition.name)
     targets = [f"{target} ({listed(names)})" for target, names in legal.items()]
     why = NEVER_A_SOURCE.get(here.control_plane)
-    none = f"none, because {why}" if why else "none"
-    message = (
-        f"No transition leads from {here} to {desired} on platform {infrastructure.platform or 'unknown'}. "
-        f"From here: {listed(targets) or none}"
-    )
+    leads = listed(targets) or (f"none, because {why}" if why else "none")
+    platform = infrastructure.platform or "unknown"
+    message = worded("NoTransition", here=here, desired=desired, platform=platform, leads=leads)
     requested, kept = records.requested(context, None), context.record
     if kept is not None and kept.observed_generation != infrastructure.generation and kept.message != fit(message):
         # No target says which request this was: a change of the spec that leads to another answer is another one.
