@@ -71,14 +71,8 @@ class Operand(read.Strict):
     @functools.cached_property
     def plural(self) -> str:
         """Resource and group as kubectl spells them."""
-        if self.kind == "StaticPods":
-            return f"{(self.resource or '').lower()}s.operator.openshift.io"
-        return {
-            "Deployment": "deployments.apps",
-            "StatefulSet": "statefulsets.apps",
-            "PodDisruptionBudget": "poddisruptionbudgets.policy",
-            "IngressController": "ingresscontrollers.operator.openshift.io",
-        }[self.kind]
+        group = {"Deployment": "apps", "StatefulSet": "apps", "PodDisruptionBudget": "policy"}.get(self.kind)
+        return f"{(self.resource or self.kind).lower()}s.{group or 'operator.openshift.io'}"
 
     @functools.cached_property
     def key(self) -> str:
