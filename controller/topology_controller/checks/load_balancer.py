@@ -34,9 +34,7 @@ _NODES = f"oc get nodes -l {facts.CONTROL_PLANE_LABEL} -o wide"
 _LONGEST_QUOTE: Final = 40
 _ROUTER, _ROUTERS = "IngressController default", 2
 _DRAIN = vocabulary.ROUTER_DRAIN_ANNOTATION
-TWO_ROUTERS: Final = shell.command(
-    "oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p {}", '{"spec":{"replicas":2}}'
-)
+TWO_ROUTERS: Final = result.worded("TwoRouters")
 """After it a node can be drained without taking ingress away."""
 
 
@@ -60,16 +58,14 @@ def managed_outside(infrastructure: facts.Fact[facts.Infrastructure]) -> tuple[b
     elif front.type == _USER:
         outside, why = True, f"On this {platform} the load balancer is {_USER}"
     elif front.type not in {None, _CLUSTER}:
-        known = f"this version knows {_CLUSTER} and {_USER}"
-        why = f"Infrastructure cluster has loadBalancer.type {_quoted(front.type or '')}, and {known}"
+        why = result.worded("UnknownLoadBalancer", type=_quoted(front.type or ""), cluster=_CLUSTER, user=_USER)
     elif front.addresses:
         addresses = result.listed(front.addresses)
         outside, why = False, f"The cluster manages its load balancer itself, at {addresses}"
     elif platform == "VSphere":
         outside, why = True, "This VSphere has no apiServerInternalIPs: its load balancer is the user's"
     else:
-        says = f"the cluster manages its load balancer on platform {platform}, and has no apiServerInternalIPs for it"
-        why = f"Infrastructure cluster says that {says}"
+        why = result.worded("NoInternalAddresses", platform=platform)
     return outside, why
 
 

@@ -9,14 +9,12 @@ come from Progressing where both have the same reason.
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 
 from topology_api import vocabulary
 from topology_api.types import NATIVE_ATTEMPT, TopologyPair, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import EXTERNAL, Phase, Reason, Topology
 
-from .. import shell
 from ..checks.result import first_reason, worded
 from ..definitions import model
 from ..observe import facts
@@ -45,10 +43,7 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
     if control_plane == EXTERNAL:
         return Cause(Reason.HOSTED_CONTROL_PLANE, worded("HostedControlPlane"))
     if control_plane is None:
-        single = {"controlPlaneTopology": Topology.SINGLE_REPLICA, "infrastructureTopology": Topology.SINGLE_REPLICA}
-        body = json.dumps({"status": single}, separators=(",", ":"))
-        write = shell.command("oc patch infrastructure cluster --subresource status --type merge -p {}", body)
-        return Cause(Reason.UNKNOWN_TOPOLOGY, worded("NoTopology", write=write))
+        return Cause(Reason.UNKNOWN_TOPOLOGY, worded("NoTopology"))
     if unknown := first_reason(
         (control_plane not in set(Topology), f"status.controlPlaneTopology {control_plane}"),
         (value not in _INFRASTRUCTURE_TOPOLOGIES, f"status.infrastructureTopology {value or 'no value'}"),

@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from topology_api.types import Advisory, RecordCopy, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName, Phase, ProblemReason, Reason
 
-from .. import shell
 from ..checks import advisories, operators
 from ..checks.result import LONGEST, every, listed, sentences, worded
 from ..definitions import load, model
@@ -146,10 +145,8 @@ def _not_installed(context: Context, lacks: str, copy: RecordCopy | None) -> Dec
 
 def _too_new(newer: facts.Newer) -> Decision:
     """A newer version is in the middle of something: nothing is written over it, and minor upgrades stay blocked."""
-    nothing = '{"status":{"topologyTransition":null}}'
-    removal = shell.command("oc patch infrastructure cluster --subresource=status --type merge -p {}", nothing)
     note = f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know"
-    message = f"{note}. Install the newer version again or, if nothing is under way, take it out with: {removal}"
+    message = worded("RecordTooNew", note=note)
     block = operators.block_message(newer.name or "", newer.target) if newer.target else message
     cause, steps = Cause(Reason.EVIDENCE_UNREADABLE, message), (Step.REPORT,)
     return Decision(Phase.UNSUPPORTED, None, steps, degraded=cause, note=note, upgrade_block=block, level=False)
