@@ -14,7 +14,6 @@ QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands t
   $(addprefix test/unit/kube/test_,stores*.py lease*.py work_queue*.py watch_pauses*.py) \
   test/component/test_request_to_topology.py::test_a_request_becomes_a_topology \
   test/component/test_plugin.py::test_a_request_is_refused_then_made_then_cancelled_then_carried_out \
-  test/component/test_guards_of_the_change.py::test_a_change_without_an_answer_is_followed_by_a_look \
   test/component/test_two_leaders.py::test_a_leader_that_is_told_to_stop_hands_over_at_once
 NOT_QUICK := --deselect test/unit/core/test_telling.py::test_what_lasts_is_one_event_however_often_it_is_decided
 OLDEST_KUBERNETES := 1.33

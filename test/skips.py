@@ -35,14 +35,10 @@ class Skips:
 def _judged(report: R) -> R:
     # An expected failure is reported as skipped, too.
     if report.skipped and not hasattr(report, "wasxfail"):
-        reason = _reason(report.longrepr)
+        skipped = report.longrepr
+        reason = str(skipped[2] if isinstance(skipped, tuple) else skipped).removeprefix("Skipped: ")
         in_ci = os.environ.get("CI", "").lower() not in {"", "0", "false"}
         if in_ci or not reason.startswith(ELSEWHERE):
             report.outcome = "failed"
             report.longrepr = f"skipped, which is a failure: {reason}"
     return report
-
-
-def _reason(skipped: object) -> str:
-    text = str(skipped[2]) if isinstance(skipped, tuple) else str(skipped)
-    return text.removeprefix("Skipped: ")

@@ -191,6 +191,7 @@ class Plan(Judged):
     `checks` are all preflight checks, in the order of the definition; `onlyOperator` those that only the operator can
     ask, as it has recorded them; `checklist` is what no check can see. `command` makes the request; None where that
     leads nowhere, or it is made already. CannotTell: something that decides it could not be read; exit code 1.
+    `required` names the advisories that a check waits for, before the change or after it.
     """
 
     target: str
@@ -201,6 +202,7 @@ class Plan(Judged):
     progress: state.Progress | None
     onlyOperator: list[Check]
     advisories: list[state.Advisory]
+    required: list[str]
     machines: list[Machine]
     changes: list[Change]
     expected: list[Expected]
@@ -244,6 +246,7 @@ class Overview(Judged):
     transitions: list[Way]
     unread: list[Unread]
     advisories: NotRequired[list[state.Advisory]]
+    required: NotRequired[list[str]]
     next: NotRequired[list[Expected]]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import math
 import pathlib
 import socket
 import ssl
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
+    from topology_api.types import AvailableTransition
     from topology_controller.definitions import load
 
 T = TypeVar("T")
@@ -69,6 +71,8 @@ class Connection:
     """Where the operator runs."""
     first: dict[str, Any] | None = None
     """Infrastructure as the first request has read it, until a snapshot is made from that."""
+    requests: list[str | None] = field(default_factory=list)
+    """What was requested each time that it was judged for a write, or for a dry run that a person was shown."""
     collected: datetime | None = None
     """Of an archive: when it was collected, in aware UTC."""
 
@@ -123,6 +127,31 @@ async def infrastructure(connection: Connection) -> dict[str, Any]:
         return await reached(client, lambda seconds: client.get(catalog.INFRASTRUCTURES, "cluster", timeout=seconds))
     except kube.KubeError as error:
         raise explained(connection, error) from error
+
+
+@dataclass(slots=True)
+class Denials:
+    """Ends what follows Infrastructure once that is refused for a while. `hint`: what helps if only a right lacks."""
+
+    connection: Connection
+    hint: str
+    _until: float | None = None
+
+    async def note(self, trouble: kube.KubeError | None) -> float:
+        """Note what its watch is in trouble with; return the time to look again. Raises PluginError after 10 s."""
+        if not isinstance(trouble, kube.Unauthorized | kube.Forbidden):
+            self._until = None
+            return math.inf
+        clock = asyncio.get_running_loop().time()
+        if self._until is not None and clock >= self._until:
+            # A server that is being replaced may refuse good credentials for a moment; by now it is asked plainly once
+            # more, which says what is wrong; if nothing is, only watching is refused.
+            await infrastructure(self.connection)
+            if isinstance(trouble, kube.Forbidden):
+                raise errors.PluginError(self.connection.lacks(trouble), self.hint)
+            self._until = None
+        self._until = clock + 10.0 if self._until is None else self._until
+        return self._until
 
 
 async def reached(client: clients.Client, ask: Callable[[float], Awaitable[T]]) -> T:
@@ -198,6 +227,16 @@ class Snapshot:
     def phase(self) -> str | None:
         """The phase that the operator has recorded, None when there is no record."""
         return None if self.record is None else self.record.phase.value
+
+    @property
+    def available(self) -> dict[str, AvailableTransition]:
+        """What could be requested when the operator last evaluated that, by name."""
+        return {item.name: item for item in (() if self.record is None else self.record.available)}
+
+    @property
+    def instead(self) -> dict[str, AvailableTransition]:
+        """That, where the caller may not read all that it depends on."""
+        return self.available if any(fact["right"] for fact in self.unread) else {}
 
 
 async def overview(connection: Connection, transitions: load.Transitions) -> Snapshot:

@@ -127,6 +127,7 @@ class Audit(answers.Answer):
     unread: list[answers.Unread]
     optionalOperators: NotRequired[list[answers.OptionalOperator]]  # noqa: N815 - as in JSON
     advisories: NotRequired[list[state.Advisory]]
+    required: NotRequired[list[str]]
     next: NotRequired[list[answers.Expected]]
 
 

@@ -70,14 +70,17 @@ def disruption(
 
 
 def _duration(known: facts.Facts, definition: model.Definition) -> str:
-    """How long it usually takes and whose figure that is, and when it is overdue."""
-    minutes = convergence.minutes(definition, known) // timedelta(minutes=1)
-    here = known.infrastructure
+    """How long it usually takes and whose figure that is, and when it is overdue, with nodes that have yet to join."""
+    here, figures = known.infrastructure, definition.convergence
+    each = figures.machine_minutes.get(here.platform or "", 0) if isinstance(here, facts.Infrastructure) else 0
+    least = figures.deadline_minutes + each * max(spec.at_least or 0 for spec in definition.preflight)
+    minutes = max(convergence.minutes(definition, known) // timedelta(minutes=1), least)
     record = here.record if isinstance(here, facts.Infrastructure) else None
     last = record.last_transition if isinstance(record, TopologyTransition) else None
     usual, estimate = assessment.typical(definition, last), f" (the estimate of definition {definition.name})"
     source = estimate if assessment.took(definition, last) is None else ""
-    text = f"overdue {minutes} min after the change; nothing is rolled back then"
+    unread = "at least " if each and isinstance(known.machine_config_pools, facts.Unobserved) else ""
+    text = f"overdue {unread}{minutes} min after the change; nothing is rolled back then"
     text = f"{usual}{source}, {text}" if usual else text
     return f"{text[0].upper()}{text[1:]}"
 
@@ -212,4 +215,5 @@ def add_hosted(
     every = advisories.advise(known, records.pair(here), transitions.matrix, None, now)
     left = [each for each in every if each.name in _HOLD]
     answer["advisories"] = [simulate.item(each.name, each.message, each.command) for each in left]
+    answer["required"] = [each.name for each in left if each.name == REQUIRED]
     answer["next"] = hosted_steps(here)

@@ -73,7 +73,7 @@ class Following:
         self._judged = self._looked_at = -math.inf
         self._answer: answers.Status | None = None
         self._lost: display.Lost | None = None
-        self._denied_at: float | None = None
+        self._denials = cluster.Denials(connection, "Without --watch the right to get it is enough")
         self._stale_since: dict[str, float] = {}
 
     async def show(
@@ -118,7 +118,10 @@ class Following:
                 await self._watches.ask_for_acceptances(wanted=True)
                 await self._read_installed()
             await self._judge(now)
-        await self._notice(now)
+        trouble = self._watches.trouble(catalog.Sources.infrastructure)
+        since = now if self._lost is None else self._lost.since
+        self._lost = None if trouble is None else display.Lost(since, live_reads.unobserved("", trouble).why)
+        await self._denials.note(trouble)
         if self._answer is None:
             raise errors.PluginError(f"Infrastructure of {self._connection.server} makes no sense to watch")
         if (lost := self._lost) is None:
@@ -136,7 +139,7 @@ class Following:
         if isinstance(known.infrastructure, facts.Unobserved):
             trouble = self._watches.trouble(catalog.Sources.infrastructure)
             if isinstance(trouble, kube.Forbidden):
-                raise self._unwatchable(trouble)
+                raise errors.PluginError(self._connection.lacks(trouble), self._denials.hint)
             raise errors.PluginError(f"{known.infrastructure} ({self._connection.server})")
         await self._read_installed()
 
@@ -183,31 +186,6 @@ class Following:
         if self._looking is None or self._looking.done():
             self._looked_at = clock
             self._looking = asyncio.create_task(look(), name="look at what can be requested")
-
-    async def _notice(self, now: datetime) -> None:
-        """Note since when the server cannot be followed; end when that is for good."""
-        trouble = self._watches.trouble(catalog.Sources.infrastructure)
-        if trouble is None:
-            self._lost = self._denied_at = None
-            return
-        since = now if self._lost is None else self._lost.since
-        self._lost = display.Lost(since, live_reads.unobserved("", trouble).why)
-        if not isinstance(trouble, kube.Unauthorized | kube.Forbidden):
-            self._denied_at = None
-            return
-        clock = asyncio.get_running_loop().time()
-        if self._denied_at is None:
-            self._denied_at = clock
-        elif clock - self._denied_at >= 10.0:
-            # A server that is being replaced may refuse good credentials for a moment; by now it is asked plainly once
-            # more, which says what is wrong; if nothing is, only watching is refused.
-            await cluster.infrastructure(self._connection)
-            if isinstance(trouble, kube.Forbidden):
-                raise self._unwatchable(trouble)
-            self._denied_at = asyncio.get_running_loop().time()
-
-    def _unwatchable(self, trouble: kube.Forbidden) -> errors.PluginError:
-        return errors.PluginError(self._connection.lacks(trouble), "Without --watch the right to get it is enough")
 
     def _stale(self) -> tuple[str, ...]:
         """Everything that is shown and cannot be followed, once that has lasted."""

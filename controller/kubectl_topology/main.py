@@ -34,6 +34,7 @@ _ALSO_ALONE = frozenset({"explain", "version"})
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - closed with `>&-`
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     interrupted = errors.Interruption()
     try:
@@ -47,11 +48,14 @@ def main(words: Sequence[str] | None = None) -> int:
         for problem in error.problems:
             errors.complain(problem)
         return error.code
-    except BrokenPipeError:
-        # Whatever is still buffered has no reader; the interpreter would complain about it at its end. A shell has this
-        # exit code for a program that was ended by SIGPIPE.
+    except OSError as error:
+        # The interpreter would complain about what is still buffered. A shell has 141 for what was ended by SIGPIPE.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        if isinstance(error, BrokenPipeError):
+            return 141
+        unwritten = f"the output cannot be written: {error.strerror or error}"
+        errors.complain("; ".join(filter(None, (unwritten, interrupted.text))))
+        return errors.ExitCode.FAILED
     finally:
         signal.signal(signal.SIGTERM, before)
 

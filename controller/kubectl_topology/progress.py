@@ -119,17 +119,16 @@ def _request(answer: answers.Status) -> str:
 
 
 def _action(answer: answers.Status, *, rows: bool) -> str:
-    """How many actions a check waits for, else how many are left to do, with the command of the first if it fits."""
-    advisories, required = answer["advisories"], answer["required"]
-    awaited = [advisory for advisory in advisories if advisory["name"] in required]
-    kind, steps = ("required", awaited) if awaited else ("recommended", advisories)
-    if not steps:
-        return ""
-    count = f"1 action {kind}" if len(steps) == 1 else f"{len(steps)} actions {kind}, first"
+    """How many actions a check waits for, with the command of the first if it fits; else how many are recommended."""
+    (_, awaited), (_, others) = sections.divided(answer["advisories"], answer["required"])
+    if not awaited:
+        # A command confirms what only a person knows, or acts on what nothing waits for: it stands with its message.
+        return f"{len(others)} action{'s' * (len(others) > 1)} recommended" if others else ""
+    count = "1 action required" if len(awaited) == 1 else f"{len(awaited)} actions required, first"
     # A longer one stands below, with its advisory.
-    if 0 < len(steps[0]["command"]) <= 200:
-        return f"{count}: {steps[0]['command']}"
-    return "" if rows else f"{count}: see {steps[0]['name']}"
+    if 0 < len(awaited[0]["command"]) <= 200:
+        return f"{count}: {awaited[0]['command']}"
+    return "" if rows else f"{count}: see {awaited[0]['name']}"
 
 
 def _ended(before: str, begun: str | None, ended: str | None) -> str:

@@ -12,7 +12,7 @@ from topology_controller.checks import machines as checked
 from topology_controller.kube import lease as leases
 from topology_controller.observe import facts
 
-from . import answers, cluster, disruption
+from . import answers, cluster
 from .document import Row, command
 
 if TYPE_CHECKING:
@@ -120,8 +120,7 @@ def checks(document: Document, title: str, answered: Sequence[answers.Check | st
 def explained(document: Document, answered: Iterable[answers.Check | state.Check]) -> None:
     """Where to read on about the first check that is not met; its message says only what was found."""
     if name := next((check["name"] for check in answered if check["status"] != "Met"), ""):
-        explain = shell.command("oc topology explain {}", name)
-        document.add("What a check asks, and what to do", [command(explain)])
+        document.add("What a check asks, and what to do", [command(shell.command("oc topology explain {}", name))])
 
 
 def steps(document: Document, title: str, expected: Sequence[answers.Expected], *, aligned: bool = False) -> None:
@@ -141,9 +140,7 @@ def divided(advisories: Sequence[answers.Expected], names: Container[str]) -> li
     return [(REQUIRED, required), ("Recommended", [advisory for advisory in advisories if advisory not in required])]
 
 
-def advised(
-    document: Document, advisories: Sequence[answers.Expected], names: Container[str] = (disruption.REQUIRED,)
-) -> None:
+def advised(document: Document, advisories: Sequence[answers.Expected], names: Container[str]) -> None:
     """What a person should do, each with its command."""
     for title, some in divided(advisories, names):
         steps(document, title, some)

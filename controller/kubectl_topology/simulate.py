@@ -69,13 +69,19 @@ class Judgement:
         return () if record is None or not self.leads else record.advisories
 
     @property
-    def left(self) -> tuple[tuple[CheckName, Advisory], ...]:
-        """What a person has to do before the transition can complete, though all of preflight is met."""
-        if self.verdict != "Possible" or self.definition is None:
+    def required(self) -> tuple[tuple[CheckName, Advisory], ...]:
+        """What a person has to do because a check waits for it, before the change or after it."""
+        if self.definition is None:
             return ()
-        asked = {spec.check for spec in self.definition.convergence.checks}
+        asked = {result.name for result in self.results if not result.met}
+        asked.update(spec.check for spec in self.definition.convergence.checks)
         waiting = {advisory.value: check for check in asked if (advisory := registry.TRAITS[check].advisory)}
         return tuple((waiting[advisory.name], advisory) for advisory in self.advisories if advisory.name in waiting)
+
+    @property
+    def left(self) -> tuple[tuple[CheckName, Advisory], ...]:
+        """What of that is to be done before the transition can complete, though all of preflight is met."""
+        return self.required if self.verdict == "Possible" else ()
 
 
 def requested(known: facts.Facts, transitions: load.Transitions, target: str, now: datetime) -> Judgement:

@@ -99,13 +99,12 @@ async def request(
     has a patch was refused by the API server. Raises PluginError also when a right lacks, when another client
     has changed the request, which is never replaced unseen, and when it cannot be known what became of the patch.
     """
-    requests: list[str | None] = []
 
     async def attempted(attempt: int) -> tuple[tuple[A, errors.ExitCode], Raw | None]:
         raw = connection.first = connection.first or await cluster.infrastructure(connection)
         snapshot = await read()
-        requests.append(snapshot.infrastructure.desired)
-        before, desired = requests[0], requests[-1]
+        connection.requests.append(snapshot.infrastructure.desired)
+        before, desired = connection.requests[0], connection.requests[-1]
         if desired not in {before, wanted}:
             doing, hint = "judged", "Look at it before it is replaced: oc topology status"
             if wanted is None:

@@ -14,6 +14,7 @@ import asyncio
 import gc
 import json
 import logging
+import os
 import pathlib
 import sys
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _LOG = logging.getLogger(__name__)
+_VERSION = f"{vocabulary.OPERATOR_NAME} {__version__}\n"
 OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
 NOT_HERE: Final = ("manifests", "render", "fleet")
 """Commands of the installed program: what they print is made before a cluster has the operator, and not in it."""
@@ -46,7 +48,7 @@ class Command:
     """A command: `add` gives it a name and flags on the command line, `perform` does it or raises CommandError."""
 
     add: Callable[[argparse._SubParsersAction[terminal.Parser]], object]
-    perform: Callable[[argparse.Namespace], None]
+    perform: Callable[[argparse.Namespace], object]
 
 
 def parser(commands: Mapping[str, Command]) -> terminal.Parser:
@@ -56,7 +58,7 @@ def parser(commands: Mapping[str, Command]) -> terminal.Parser:
         description="Lets an OpenShift cluster change its topology: watches Infrastructure.spec.desiredTopology, "
         "proves that the cluster can carry it, and changes status in one guarded write.",
     )
-    parser.add_argument("--version", action="version", version=f"{vocabulary.OPERATOR_NAME} {__version__}")
+    parser.add_argument("--version", action="version", version=_VERSION)
     added = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in commands.values():
         command.add(added)
@@ -65,12 +67,20 @@ def parser(commands: Mapping[str, Command]) -> terminal.Parser:
 
 def perform(commands: Mapping[str, Command], arguments: Sequence[str] | None = None) -> int:
     """Run the command line of a program that has these commands; return its exit code."""
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - closed with `>&-`
     try:
         options = parser(commands).parse_args(arguments)
         commands[options.command].perform(options)
+        sys.stdout.flush()
     except CommandError as error:
         logs.complain(vocabulary.OPERATOR_NAME, error)
         return error.code
+    except OSError as error:
+        # What is still buffered has no reader; the interpreter would complain about it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            logs.complain(vocabulary.OPERATOR_NAME, f"the output cannot be written: {error}")
+        return 141 if isinstance(error, BrokenPipeError) else FAILED
     return OK
 
 
@@ -125,15 +135,10 @@ def _endpoints(text: str) -> tuple[str, ...]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _version(_: argparse.Namespace) -> None:
-    sys.stdout.write(f"{vocabulary.OPERATOR_NAME} {__version__}\n")
-
-
 def _run(options: argparse.Namespace) -> None:
     try:
         logs.set_up(logs.level(options.log_level, options.v), options.log_format)
-        # What is imported stays for good: looking through it for garbage, now or later, costs a tenth of the start
-        # (measured) and finds nothing.
+        # What is imported stays for good: a search for garbage costs a tenth of the start (measured) and finds nothing.
         gc.disable()
         from . import mounted, process
         from .definitions import load
@@ -164,5 +169,7 @@ def _run(options: argparse.Namespace) -> None:
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "run": Command(_add_run, _run),
-    "version": Command(lambda added: added.add_parser("version", help="print the version"), _version),
+    "version": Command(
+        lambda added: added.add_parser("version", help="print the version"), lambda _: sys.stdout.write(_VERSION)
+    ),
 }

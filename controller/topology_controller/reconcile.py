@@ -307,8 +307,8 @@ class Reconciler:
 
     def _find(self, known: facts.Facts) -> None:
         """A write of the record whose answer was lost has happened where that record is read now."""
-        tried, self._tried, stored = self._tried, None, records.stored(known.infrastructure)
-        if tried and stored and tried[1].record and not cadence.has_happened(tried[1].record, stored):
+        tried, self._tried = self._tried, None
+        if tried is not None and cadence.stands(tried[1].record, records.stored(known.infrastructure)):
             self._count(*tried)
 
     def _count(self, before: facts.Infrastructure, decision: Decision) -> None:
@@ -391,7 +391,8 @@ class Reconciler:
         converging = led.phase is Phase.CONVERGING
         base = known if converging else self._deps.watches.known()
         sources = catalog.last(led.definition, base, catalog.watched(self._transitions) if converging else ())
-        evidence = await live.gather(self._deps.client, base, sources, None if converging else self._deps.etcd)
+        etcd = None if converging else self._deps.etcd
+        evidence = await live.gather(self._deps.client, base, sources, etcd, as_watched=converging)
         if catalog.Sources.native_lease in sources:
             evidence = dataclasses.replace(evidence, facts=self._discoverer.noted(evidence.facts))
         infrastructure, own = evidence.facts.infrastructure, evidence.facts.own_operator

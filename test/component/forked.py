@@ -172,11 +172,15 @@ def _end(parent: subprocess.Popen[bytes], ours: socket.socket) -> None:
     parent.wait(_ENDS_SECONDS)
 
 
-async def run(program: str, *arguments: str, environment: Mapping[str, str] | None = None) -> processes.Ended:
+async def run(
+    program: str,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    stdout: int = asyncio.subprocess.PIPE,
+) -> processes.Ended:
     """Run a program to its end."""
-    pipe = asyncio.subprocess.PIPE
     given = os.environ if environment is None else environment
-    started = await start(program, arguments, environment=given, stdout=pipe, stderr=pipe)
+    started = await start(program, arguments, environment=given, stdout=stdout, stderr=asyncio.subprocess.PIPE)
     async with processes.killed_after(started) as process:
         printed, complaint = await process.communicate()
     assert process.returncode is not None

@@ -40,9 +40,9 @@ class Plugin:
         kept = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
         self._environ = {**kept, "KUBECONFIG": str(self._file), "_": "/usr/bin/oc"}
 
-    async def run(self, *words: str) -> Ended:
+    async def run(self, *words: str, **stdout: int) -> Ended:
         """Run a verb to its end."""
-        return Ended(*await forked.run(forked.PLUGIN, *words, environment=self._environ))
+        return Ended(*await forked.run(forked.PLUGIN, *words, environment=self._environ, **stdout))
 
     async def json(self, *words: str) -> tuple[int, dict[str, Any]]:
         """Run a verb with `-o json`; return its code and its answer."""

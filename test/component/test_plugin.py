@@ -64,6 +64,11 @@ async def test_before_the_operator_is_there_everything_can_be_asked(world: World
     assert (await command.run(*CONFIRMED)).code == plugin.BLOCKED, "no operator runs"
     assert world.server.changes(plugin.PROGRAM, mark) == 0
 
+    full = os.open("/dev/full", os.O_WRONLY)
+    ended = await command.run(*CONFIRMED, "--allow-pending", stdout=full)
+    os.close(full)
+    assert (ended.code, await requested(world)) == (plugin.FAILED, DESIRED)
+    assert ended.reason.startswith("the output cannot be written: No space left on device; HighlyAvailable is request")
     ended = await command.run(*CONFIRMED, "--allow-pending", "--wait", "--timeout", "1s")
     assert (ended.code, await requested(world)) == (plugin.TIMED_OUT, DESIRED)
     assert "the operator is not installed, so a request would have no effect" in ended.complaint

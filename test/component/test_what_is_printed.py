@@ -1,6 +1,7 @@
 """Nothing that both programs print holds what a terminal would obey, wherever it is from: it is read byte by byte.
 
-That it holds no credential either is asked of every error and every line of a log (test/unit/kube and test/unit/logs).
+Where it cannot be written they end with one line at most. That it holds no credential either is asked of every error
+and every line of a log (test/unit/kube and test/unit/logs).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -60,6 +62,14 @@ async def shown(program: str, *words: object) -> str:
     assert [letter for letter in text if not letter.isprintable() and letter != "\n"] == [], text
     assert "Traceback" not in text
     return text
+
+
+@pytest.mark.parametrize(("where", "code", "lines"), [(">/dev/full", 1, 1), ("| true", 141, 0), (">&-", 0, 0)])
+@pytest.mark.parametrize("program", ["kubectl_topology help", "topology_deploy version"])
+async def test_what_cannot_be_written_ends_it_without_a_trace(program: str, where: str, code: int, lines: int) -> None:
+    script = f"set -o pipefail; {sys.executable} -m {program} {where}"
+    ended = await processes.run("bash", "-c", script)
+    assert (ended.code, len(ended.complaint.splitlines())) == (code, lines), ended
 
 
 @pytest.mark.parametrize("program", STARTED)

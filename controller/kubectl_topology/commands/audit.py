@@ -73,9 +73,7 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[co
         "unread": list(snapshot.unread),
     }
     disruption.add_hosted(answer, snapshot.known, here, transitions, snapshot.now)
-    if any(advisory["name"] == disruption.REQUIRED for advisory in answer.get("advisories", [])):
-        code = errors.ExitCode.BLOCKED
-    return answer, code
+    return answer, errors.ExitCode.BLOCKED if answer.get("required") else code
 
 
 def control_plane_workers(known: facts.Facts) -> int | None:
@@ -116,7 +114,7 @@ def add_audit(document: Document, answer: consistency.Audit) -> None:
     questions = [(item["question"], f"Not known: {', '.join(item['missing'])}") for item in answer["open"]]
     document.add("Not determined", [*questions, secrets] if unfenced else questions)
     optional.show(document, answer.get("optionalOperators", []))
-    sections.advised(document, answer.get("advisories", []))
+    sections.advised(document, answer.get("advisories", []), answer.get("required", []))
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"])
 

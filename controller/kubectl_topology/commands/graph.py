@@ -45,7 +45,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     """Print the graph in the form that is asked for."""
     snapshot = await cluster.overview(connection, transitions)
     here = records.pair(snapshot.infrastructure)
-    ways, _ = simulate.ways(snapshot.known, transitions, snapshot.now)
+    ways, _ = simulate.ways(snapshot.known, transitions, snapshot.now, snapshot.instead)
     form = mermaid if options.output == "mermaid" else dot
     sys.stdout.write(form(edges(transitions, here, ways), here))
     return errors.ExitCode.DONE

@@ -90,6 +90,7 @@ def _plan(
         "progress": {"met": met, "total": len(checks)} if checks else None,
         "onlyOperator": _checks(simulate.only_recorded(snapshot.record, judgement)),
         "advisories": [simulate.item(todo.name, todo.message, todo.command) for todo in judgement.advisories],
+        "required": [todo.name for _, todo in judgement.required],
         "machines": sections.machines(snapshot.known),
         "changes": [],
         "expected": [],
@@ -99,18 +100,12 @@ def _plan(
         "unread": list(snapshot.unread),
     }
     if judgement.leads and definition is not None:
-        target = definition.target.pair
-        plan["transition"] = answers.Transition(
-            name=definition.name, summary=definition.summary, source=answers.pair(source), target=answers.pair(target)
-        )
-        plan["changes"] = [
-            {"field": f"status.{name}Topology", "now": now, "then": then}
-            for name, now, then in (
-                ("controlPlane", source.control_plane, target.control_plane),
-                ("infrastructure", source.infrastructure, target.infrastructure),
-            )
-            if now != then
+        now, then = answers.pair(source), answers.pair(definition.target.pair)
+        plan["transition"] = {"name": definition.name, "summary": definition.summary, "source": now, "target": then}
+        parts = [
+            (f"status.{name}Topology", now[name] or "", then[name] or "") for name in ("controlPlane", "infrastructure")
         ]
+        plan["changes"] = [{"field": field, "now": old, "then": new} for field, old, new in parts if old != new]
         left = {check: advisory.name for check, advisory in judgement.left}
         plan["expected"] = disruption.disruption(snapshot.known, definition, source, transitions, left)
         plan["checklist"] = disruption.checklist(snapshot.known, definition, source)
@@ -125,15 +120,10 @@ def _plan(
 
 def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> answers.Overview:
     """What can be requested from here. What the caller may not read is judged as the operator has recorded it."""
-    record = snapshot.record
-    forbidden = any(fact["right"] for fact in snapshot.unread)
-    recorded = {item.name: item for item in record.available} if record is not None and forbidden else {}
-    ways, message = simulate.ways(snapshot.known, transitions, snapshot.now, recorded)
+    ways, message = simulate.ways(snapshot.known, transitions, snapshot.now, snapshot.instead)
     # Possible if one is, not known if one may be, else blocked if one is.
     order: tuple[answers.Verdict, ...] = ("Possible", "CannotTell", "Blocked")
-    verdict: answers.Verdict = next(
-        (word for word in order if any(way["verdict"] == word for way in ways)), "Unsupported"
-    )
+    verdict: answers.Verdict = next((word for word in order if word in {way["verdict"] for way in ways}), "Unsupported")
     possible = sorted({way["name"] for way in ways if way["verdict"] == "Possible"})
     if snapshot.phase == Phase.CONVERGING and not ways:
         verdict = "UnderWay"
@@ -176,7 +166,7 @@ def add_overview(document: Document, answer: answers.Overview) -> None:
         document.add(f"What blocks {way['name']}{when}", blockers)
     targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in ways if not way["elsewhere"])
     document.add("For details", [command(shell.command("oc topology plan {}", target)) for target in targets])
-    sections.advised(document, answer.get("advisories", []))
+    sections.advised(document, answer.get("advisories", []), answer.get("required", []))
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])
 
@@ -202,7 +192,7 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
     sections.checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
     sections.explained(document, [*answer["checks"], *answer["onlyOperator"]])
     _add_probed(document, answer)
-    sections.steps(document, sections.REQUIRED, answer["advisories"])
+    sections.advised(document, answer["advisories"], answer["required"])
     sections.add_machines(document, answer["machines"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)

@@ -98,21 +98,17 @@ def _judged(
     return stage, definition, results
 
 
-def _recorded(snapshot: cluster.Snapshot) -> dict[str, AvailableTransition]:
-    return {item.name: item for item in (() if snapshot.record is None else snapshot.record.available)}
-
-
 def evaluated(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[AvailableTransition, ...]:
     """What could be requested, as far as it was read; nothing where it was not looked at."""
     if snapshot.known.control_plane_nodes is facts.NOT_READ:
         return ()
-    return tuple(simulate.evaluated(snapshot.known, transitions, snapshot.now, _recorded(snapshot)).values())
+    return tuple(simulate.evaluated(snapshot.known, transitions, snapshot.now, snapshot.available).values())
 
 
 def _available(
     snapshot: cluster.Snapshot, transitions: load.Transitions, looked: Iterable[AvailableTransition]
 ) -> Iterable[AvailableTransition]:
-    record, newest = snapshot.record, _recorded(snapshot)
+    record, newest = snapshot.record, snapshot.available
     at_rest = record is None or record.phase in {Phase.IDLE, Phase.UNSUPPORTED}
     for item in (*looked, *(evaluated(snapshot, transitions) if at_rest else ())):
         if item.name not in newest or item.evaluated_time >= newest[item.name].evaluated_time:

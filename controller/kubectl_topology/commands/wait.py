@@ -2,20 +2,21 @@
 
 The idle watches of the operator (`observe.watches`) bring Infrastructure and ClusterOperator `topology`. Only a record
 that speaks of the present generation counts: a request that was made a moment ago still finds the one before. Whether
-an operator runs is read from its Lease once a minute. `standing` is pure.
+an operator runs is read from its Lease once a minute. Credentials that have expired end it. `standing` is pure.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import sys
 from typing import TYPE_CHECKING, TextIO
 
 from topology_api.vocabulary import CheckStatus, Phase, Reason, Stage
 from topology_controller._version import __version__
 from topology_controller.decide import records
-from topology_controller.observe import facts, live, watches
+from topology_controller.observe import catalog, facts, live, watches
 from topology_controller.report import view
 
 from .. import cluster, document, errors, progress, sections
@@ -44,9 +45,9 @@ async def run(
 ) -> int:
     """Wait for at most `options.timeout` seconds, None without limit; the end goes to `out`. Raises PluginError."""
     loop, out = asyncio.get_running_loop(), out or sys.stdout
-    deadline = None if options.timeout is None else loop.time() + options.timeout
+    deadline = math.inf if options.timeout is None else loop.time() + options.timeout
     await cluster.infrastructure(connection)
-    news, shown = asyncio.Event(), _Shown()
+    news, shown, denials = asyncio.Event(), _Shown(), cluster.Denials(connection, connection.grant(cluster.READER))
     absent, read_again_at = "", 0.0
     async with watches.Watches(connection.client, news.set, sources=()) as watched:
         # Also without any time to wait the state is reported as it is.
@@ -67,11 +68,12 @@ async def run(
                 # One that is not renewed is no event.
                 read_again_at = loop.time() + 60.0
             shown.show(now.message, absent, known, connection.now)
-            if deadline is not None and loop.time() >= deadline:
+            if loop.time() >= deadline:
                 text = f"not completed after {options.timeout:g} s. {now.message}".strip(". ")
                 return Ended(f"{text}. All of it: oc topology status", ExitCode.TIMED_OUT).printed(out)
+            denied_until = await denials.note(watched.trouble(catalog.Sources.infrastructure))
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(read_again_at if deadline is None else min(read_again_at, deadline)):
+                async with asyncio.timeout_at(min(read_again_at, deadline, denied_until)):
                     await news.wait()
 
 

@@ -117,18 +117,18 @@ def _read_at_start(
         # What is wrong stands before what is only slow.
         names = [*(operator.deployment for operator in kept), *(f"{lease.namespace}/{lease.name}" for lease in late)]
         longest = f"up to {_TAKEOVER.seconds} s instead of 163 s"
-        takeover = f"a Lease of {facts.SINGLE_NODE_LEASE_SECONDS} s lets a takeover take {longest}"
+        slow = f"a Lease of {facts.SINGLE_NODE_LEASE} s lets a takeover take {longest}"
         details = [f"{operator.deployment}: {operator.matters}" for operator in kept]
-        details += [*([takeover] if late else []), *(f"{reader.operator}: {reader.matters}" for reader in readers)]
+        details += [*([slow] if late else []), *(f"{reader.operator}: {reader.matters}" for reader in readers)]
         details += [f"others are not known, because Leases may not be listed (ClusterRole {LEASES_ROLE})"] * refused
         cures = [operator.cure((operator.keeps or "").partition("/")[0]) for operator in kept]
         command = _one_after_the_other([*cures, *(_restart(lease, known) for lease in late)])
-        message = f"{result.listed(names)}: not started since the topology changed. Until then: {'; '.join(details)}"
+        message = f"Not started since the topology changed: {result.listed(names)}. Until then: {'; '.join(details)}"
     elif refused:
         command, message = result.worded("ListLeases"), ""
     else:
         return None
-    values = {"role": LEASES_ROLE, "seconds": facts.SINGLE_NODE_LEASE_SECONDS}
+    values = {"role": LEASES_ROLE, "seconds": facts.SINGLE_NODE_LEASE}
     return result.advisory(AdvisoryName.TOPOLOGY_READ_AT_START, command, message, **values)
 
 
@@ -142,7 +142,7 @@ def of_single_node(leases: tuple[facts.Fact[facts.Lease], ...], now: datetime) -
     return [
         lease
         for lease in held
-        if lease.duration_seconds == facts.SINGLE_NODE_LEASE_SECONDS
+        if lease.duration_seconds == facts.SINGLE_NODE_LEASE
         and lease.holder
         and lease.renew_time is not None
         and listed - lease.renew_time <= _TAKEOVER

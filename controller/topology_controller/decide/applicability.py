@@ -22,8 +22,8 @@ from . import baseline, records
 from .state import Cause, Context, LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
-_GRACE = timedelta(seconds=facts.LEASE_SECONDS + 1.2 * 26 + 18)
-_SINGLE_GRACE = timedelta(seconds=facts.SINGLE_NODE_LEASE_SECONDS + 1.2 * 60 + 18)
+_GRACE = timedelta(seconds=facts.USUAL_LEASE + 1.2 * 26 + 18)
+_SINGLE_GRACE = timedelta(seconds=facts.SINGLE_NODE_LEASE + 1.2 * 60 + 18)
 """Duration of the Lease of an operator, a retry period with its jitter, and its start; the same on a single node."""
 _UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
 _PROGRESSING = "TopologyTransitionControllerProgressing"
@@ -109,7 +109,7 @@ def native_grace(known: facts.Facts) -> timedelta:
     # has the Lease of a single node.
     lease = known.native_lease
     seconds = lease.duration_seconds if isinstance(lease, facts.Lease) else None
-    return _SINGLE_GRACE if known.single_node or (seconds or 0) > facts.LEASE_SECONDS else _GRACE
+    return _SINGLE_GRACE if known.single_node or (seconds or 0) > facts.USUAL_LEASE else _GRACE
 
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:

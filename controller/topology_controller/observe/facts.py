@@ -65,8 +65,8 @@ FeatureGates: TypeAlias = tuple[tuple[str, bool], ...]
 UNSAFE_SCALING = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 """Key of `spec.unsupportedConfigOverrides` of Etcd `cluster`, which the etcd operator reads."""
 LEASE_GRACE = timedelta(seconds=30)
-LEASE_SECONDS, SINGLE_NODE_LEASE_SECONDS = 137, 270
-"""What an operator of OpenShift chose when it started, elsewhere and on a single node (library-go
+USUAL_LEASE, SINGLE_NODE_LEASE = 137, 270
+"""Seconds that an operator of OpenShift chose when it started, elsewhere and on a single node (library-go
 pkg/config/leaderelection/leaderelection.go); a retry is due after 26 and 60 s."""
 
 

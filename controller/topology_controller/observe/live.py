@@ -84,8 +84,13 @@ def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
     return tuple(sorted(objects, key=lambda item: item.what if isinstance(item, facts.Unobserved) else item.name))
 
 
-async def read(client: clients.Client, source: catalog.Source, answers: list[Answer] | None = None) -> Any:
-    """Read one source; whatever goes wrong becomes the fact. What was answered is added to `answers`."""
+async def read(
+    client: clients.Client, source: catalog.Source, answers: list[Answer] | None = None, *, as_watched: bool = False
+) -> Any:
+    """Read one source; whatever goes wrong becomes the fact. What was answered is added to `answers`.
+
+    One object is read by its name or, `as_watched`, by the list that its watch begins with: with no other right.
+    """
     selection, kept = source.selection, [] if answers is None else answers
     entries: list[watch.Entry[Any]] = []
 
@@ -100,7 +105,7 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
         return fact
 
     try:
-        if selection.name is not None:
+        if selection.name is not None and not as_watched:
             fact = reduce(await client.get(selection.resource, selection.name, namespace=selection.namespace))
             kept.append(Answer(source, tuple(entries)))
             return fact
@@ -115,13 +120,14 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
         return unobserved(source.what, error)
 
 
-async def gather(
+async def gather(  # noqa: PLR0913 - from where, what, and how
     client: clients.Client,
     base: facts.Facts,
     sources: Iterable[catalog.Source],
     etcd: members.Members | None = None,
     *,
     again: bool = True,
+    as_watched: bool = False,
 ) -> Evidence:
     """Read these sources and, where there is a way to it, etcd itself concurrently, then Infrastructure `again`.
 
@@ -135,7 +141,8 @@ async def gather(
 
     async def read_in_turn(source: catalog.Source) -> Any:
         async with lanes:
-            return await read(client, source, answers)
+            watched = source.watched is catalog.Watched.REQUEST
+            return await read(client, source, answers, as_watched=as_watched and watched)
 
     def open_lanes() -> None:
         for _ in chosen:

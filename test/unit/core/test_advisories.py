@@ -169,7 +169,7 @@ def test_an_operator_is_started_again_once_its_lease_has_other_times(*, leases: 
     if stale:
         advisory = found[AdvisoryName.TOPOLOGY_READ_AT_START]
         assert advisory.command == f"oc -n {READER.namespace} delete pod some-5d7f-x2x2x"
-        assert advisory.message.startswith(f"{READER.namespace}/some-lock: not started since the topology changed. ")
+        assert advisory.message.startswith(f"Not started since the topology changed: {READER.namespace}/some-lock. ")
         assert "Until then: a Lease of 270 s lets a takeover take up to 330 s" in advisory.message
         assert f"{READER.operator}: {READER.matters}" in advisory.message
     assert told(known, PENDING) == {}, "nothing has moved: there is nothing to read yet"
@@ -181,11 +181,11 @@ def test_an_operator_without_such_a_lease_is_started_again_while_its_operand_sho
     (*_, source, _) = catalog.remaining(worlds.MATRIX)
     raw: dict[str, Any] = {"metadata": {"name": "virt-template-validator"}, "spec": {"replicas": 1}}
     ((advisory),) = told(operand(source.key, source.reduce(raw)), CONVERGING).values()
-    assert advisory.message.startswith("ssp-operator: not started since the topology changed. Until then: ssp-ope")
+    assert advisory.message.startswith("Not started since the topology changed: ssp-operator. Until then: ssp-ope")
     assert advisory.command == "oc -n openshift-cnv delete pod -l control-plane=ssp-operator"
     with_lease = dataclasses.replace(operand(source.key, source.reduce(raw)), leader_leases=(lease(270),))
     ((both),) = told(with_lease, CONVERGING).values()
-    assert both.message.startswith(f"ssp-operator, {READER.namespace}/some-lock: not started")
+    assert both.message.startswith(f"Not started since the topology changed: ssp-operator, {READER.namespace}/some")
     assert both.command.startswith(f"{advisory.command} && ")
     refused = facts.Unobserved("leases", "forbidden", facts.Kind.FORBIDDEN)
     ((unknown),) = told(dataclasses.replace(with_lease, leader_leases=refused), CONVERGING).values()

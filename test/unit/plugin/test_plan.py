@@ -116,6 +116,9 @@ def test_what_will_wait_for_a_person_is_told_before_the_topology_changes(
     wanted = [{"check": "RouterReplicas", "advisory": "RouterReplicasPinned", "command": command}]
     assert found.get("notCompleteUntil") == (wanted if waits else None)
     assert ("will not complete until: RouterReplicas" in found["message"]) is waits
+    required = "\nRequired\n  RouterReplicasPinned" in replies.printed(found)
+    assert required is (found["required"] == ["RouterReplicasPinned"]) is (changes.get("ingress_controller") == PINNED)
+    assert ("\nRecommended\n  DnsmasqConfigurationLeft" in replies.printed(found)) is ("dnsmasq" in changes)
     if waits:
         assert found["verdict"] == "Possible"
         assert command in replies.printed(found).partition("Preflight")[0]
@@ -197,6 +200,11 @@ def test_a_single_node_that_grows_restarts_its_nodes_and_needs_a_load_balancer()
     assert expected["Duration"].startswith(
         "Typically 25-75 min (the estimate of definition sno-to-ha-compact), overdue 120 "
     )
+    # Nodes that have yet to join are counted, and who may not read pools is told no number that may be too small.
+    pool = dataclasses.replace(worlds.pool("master"), machines=1)
+    for pools, overdue in (((pool,), "overdue 120 min"), (facts.NOT_READ, "overdue at least 120 min")):
+        told = replies.planned(dataclasses.replace(replies.WITHOUT_REQUEST, machine_config_pools=pools))
+        assert overdue in _named(told["expected"])["Duration"]
     assert "TwoVoters" not in expected, "etcd has three voters already"
     assert list(checklist) == ["EtcdBackup", "LoadBalancer", "DNS"]
     assert found["changes"] == [

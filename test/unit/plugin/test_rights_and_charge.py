@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kubectl_topology import cluster, disruption, errors
-from kubectl_topology.commands import audit, plan
+from kubectl_topology import arguments, cluster, disruption, errors
+from kubectl_topology.commands import audit, graph, plan
 from kubectl_topology.commands import set as setting
 from topology_api import types
 from topology_api.vocabulary import CheckStatus
@@ -159,8 +159,10 @@ async def test_who_may_only_request_can_plan_by_what_the_operator_has_recorded(
     assert ways["sno-to-ha-with-workers"]["verdict"] == "CannotTell"
 
 
-async def test_a_request_is_made_by_what_is_recorded_too() -> None:
+async def test_a_request_is_made_and_drawn_by_what_is_recorded_too(capsys: pytest.CaptureFixture[str]) -> None:
     api = recorded()
+    await graph.run(api.made(), arguments.parse(["graph"]), worlds.TRANSITIONS)
+    assert "sno-to-ha-compact\\npossible" in capsys.readouterr().out
     answer, code = await setting.request(api.made(), worlds.TRANSITIONS, replies.asked(confirm=True, wait=True))
     assert (answer["result"], code, len(api.written)) == ("Written", 0, 1)
 

@@ -205,6 +205,16 @@ async def test_on_a_terminal_the_target_is_typed_before_it_is_requested(
     assert ("LoadBalancer" in out) is bool(written), out
 
 
+async def test_a_request_that_is_made_while_a_person_reads_what_is_shown_is_not_replaced() -> None:
+    api, wanted = Api(), {"allow_pending": True}
+    made = api.made()
+    await setting.request(made, worlds.TRANSITIONS, replies.asked(DESIRED, **wanted))
+    api.change("argocd", desired="HighlyAvailableArbiter")
+    with pytest.raises(errors.PluginError, match="argocd has changed the request from none to HighlyAvailableArbiter"):
+        await setting.request(made, worlds.TRANSITIONS, replies.asked(DESIRED, confirm=True, **wanted))
+    assert api.written == []
+
+
 @pytest.mark.parametrize(
     ("meets", "words"),
     [

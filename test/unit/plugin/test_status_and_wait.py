@@ -54,6 +54,8 @@ def test_converging_ends_with_the_command_that_a_check_waits_for() -> None:
     assert line(answer) == (
         f"19 of 22 components updated, 12 min so far (typically 25-75 min), 1 action required: {COMMAND}"
     )
+    # What nothing waits for may confirm what is not so: its command stands with its message only.
+    assert line({**answer, "required": []}).endswith(" (typically 25-75 min), 2 actions recommended")
 
 
 def test_stuck_since_is_when_it_began_and_past_the_deadline_it_is_overdue() -> None:

@@ -90,6 +90,7 @@ async def test_status_of_a_recorded_story_fits_a_screen_and_names_what_is_missin
         # The topology may have changed a second ago: then everything is missing in the happy story, too.
         assert len(text.splitlines()) <= (36 if missing else most), text
         assert max(map(len, text.splitlines())) <= 100
+        assert "..." not in [line.strip() for line in replies.printed(answer, 80).splitlines()]
         assert [text.split().count(name.rpartition("/")[2]) for name in missing] == [1] * len(missing)
         for check in answer["checks"]:
             assert (check["name"] in text) is (check["status"] != "Met")
