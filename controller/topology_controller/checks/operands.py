@@ -248,7 +248,7 @@ def needs_revision(definition: model.Definition, group: matrices.Group, operand:
     target = group.topology(definition.target.pair)
     infrastructure = group.follows == "infrastructure"
     sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
-    return any(source != target and not matrices.same(operand.variant, source, target) for source in sources)
+    return bool([each for each in sources if each != target and not matrices.same(operand.variant, each, target)])
 
 
 def _revision(context: CheckContext, group: matrices.Group, operand: matrices.Operand, recorded: int | None) -> Finding:

@@ -46,7 +46,7 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
         # Another operator admits, by a Lease that was deleted or one of its own: who wrote last goes on. To answer with
         # a new attempt at once would be answered, too.
         leader = dataclasses.replace(leader, attempt=None, hold_until=now + cadence.pause(leader))
-    unread, unreported = (isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
+    unread, unreported = [isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator)]
     blind = not watching or bool(known.disturbed) or unread or unreported
     kept = None if applicability.native_in_charge(known) else leader.gate_since
     gate_since = (kept or now) if known.mutable_topology is True else None
