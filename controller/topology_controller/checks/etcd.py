@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 
 from topology_api.vocabulary import CheckStatus
 
-from .. import shell
 from ..observe import facts, fields
 from . import machines, result
 from .result import CheckContext, CheckResult, Count, need
@@ -116,10 +115,9 @@ def scaling_safe(context: CheckContext) -> CheckResult:
     # Source: cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go (main). No operator removes it.
     if not need(need(context.facts.etcd).unsafe_scaling):
         return context.met("The etcd operator waits for a quorum")
-    key = f"/spec/unsupportedConfigOverrides/{facts.UNSAFE_SCALING}"
-    command = shell.command("oc patch etcd cluster --type json -p {}", f'[{{"op":"remove","path":"{key}"}}]')
     seen = "etcds.operator.openshift.io/cluster has an override against that"
-    return context.unmet("an etcd operator that waits for a quorum", seen, f"Remove it with: {command}")
+    remove = result.worded("RemoveUnsafeScaling", key=facts.UNSAFE_SCALING)
+    return context.unmet("an etcd operator that waits for a quorum", seen, remove)
 
 
 def operator_alive(context: CheckContext) -> CheckResult:

@@ -84,8 +84,7 @@ class Operand(read.Strict):
         """The command that shows it."""
         if self.namespace:
             return shell.command("oc -n {} get {} {}", self.namespace, self.plural, self.name)
-        command = shell.command("oc get {} {}", self.plural, self.name)
-        return f"{command} -o yaml" if self.kind == "StaticPods" else command
+        return shell.command("oc get {} {} -o yaml", self.plural, self.name)
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:

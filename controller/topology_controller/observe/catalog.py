@@ -113,6 +113,9 @@ def _one(resource: Resource, name: str, **more: Any) -> Selection:
     return Selection(resource, namespace=namespace or None, name=name, **more)
 
 
+_aside = functools.partial(Source, live=False)  # no evidence of a change: not read live before it
+
+
 class Sources:
     """Every source of a field of `Facts`, in the order in which they are read."""
 
@@ -124,7 +127,7 @@ class Sources:
     native_controller = Source(Selection(OPERATOR_CONFIGS, name="cluster"), parse.native_controller, Watched.ALWAYS)
     native_lease = Source(_one(LEASES, "openshift-config-operator/config-operator-lock"), parse.lease, Watched.NEVER)
     """Is the native controller's process alive? Its conditions outlive it. Read now and then, and before a change."""
-    installed = Source(Selection(CRDS, name=INFRASTRUCTURES.label), parse.installed, Watched.NEVER, live=False)
+    installed = _aside(Selection(CRDS, name=INFRASTRUCTURES.label), parse.installed, Watched.NEVER)
 
     cluster_version = Source(Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version)
     cluster_operators = Source(Selection(CLUSTER_OPERATORS), parse.cluster_operator)
@@ -154,26 +157,19 @@ class Sources:
     )
 
     # What convergence and advisories look at besides.
-    controller_config = Source(
-        Selection(CONTROLLER_CONFIGS, name="machine-config-controller"), objects.controller_config, live=False
-    )
+    controller_config = _aside(_one(CONTROLLER_CONFIGS, "machine-config-controller"), objects.controller_config)
     ingress_controller = Source(
         _one(INGRESS_CONTROLLERS, "openshift-ingress-operator/default"),
         objects.ingress_controller,
         live=CheckName.ROUTER_SURVIVES_DRAINS,
     )
-    dnsmasq = Source(
-        _one(MACHINE_CONFIGS, "50-master-dnsmasq-configuration", metadata_only=True), parse.present, live=False
-    )
-    lifecycle_agent = Source(
-        Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True), parse.present, live=False
-    )
-    leader_leases = Source(Selection(LEASES), parse.lease, Watched.NEVER, live=False)
-    acceptances = Source(
+    dnsmasq = _aside(_one(MACHINE_CONFIGS, "50-master-dnsmasq-configuration", metadata_only=True), parse.present)
+    lifecycle_agent = _aside(_one(IMAGE_BASED_UPGRADES, "upgrade", metadata_only=True, optional=True), parse.present)
+    leader_leases = _aside(Selection(LEASES), parse.lease, Watched.NEVER)
+    acceptances = _aside(
         Selection(CONFIG_MAPS, namespace=vocabulary.DEFAULT_NAMESPACE, name=vocabulary.ACCEPTED_CHECKS),
         parse.acceptances,
         Watched.CONVERGENCE,
-        live=False,
     )
 
 
@@ -233,7 +229,7 @@ def watched(transitions: load.Transitions) -> tuple[Source, ...]:
     return (*(source for source in _REQUEST if source.asked_by in {None, *asked}), *operands(transitions))
 
 
-_operand = functools.partial(Source, live=False, operand=True)
+_operand = functools.partial(_aside, operand=True)
 _REDUCERS = {
     "Deployment": objects.workload,
     "StatefulSet": objects.workload,

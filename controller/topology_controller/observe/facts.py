@@ -66,8 +66,7 @@ UNSAFE_SCALING = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 """Key of `spec.unsupportedConfigOverrides` of Etcd `cluster`, which the etcd operator reads."""
 LEASE_GRACE = timedelta(seconds=30)
 USUAL_LEASE, SINGLE_NODE_LEASE = 137, 270
-"""Seconds that an operator of OpenShift chose when it started, elsewhere and on a single node (library-go
-pkg/config/leaderelection/leaderelection.go); a retry is due after 26 and 60 s."""
+"""Seconds that an operator chose when it started, elsewhere and on one node (library-go pkg/config/leaderelection)."""
 
 
 @dataclass(frozen=True, slots=True)

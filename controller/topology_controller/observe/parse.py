@@ -143,12 +143,11 @@ def cluster_operator(raw: Raw) -> facts.ClusterOperator:
         for type_, status, reason, _ in fields.conditions(raw)
         if type_ in {"Available", "Progressing", "Degraded"}
     ]
-    # A type stands there once: the API keeps conditions as a map.
-    entries = {item.get("type"): item for item in fields.items(raw, "status.conditions")}
+    progressing = fields.condition(raw, "Progressing")
     return facts.ClusterOperator(
         name=fields.text(raw, "metadata.name") or "",
         conditions=facts.Conditions(kept),
-        settled_time=fields.time(entries.get("Progressing", {}).get("lastTransitionTime"), "lastTransitionTime"),
+        settled_time=fields.time(progressing.get("lastTransitionTime"), "lastTransitionTime"),
     )
 
 

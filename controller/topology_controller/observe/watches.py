@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from . import members
 
 _LOG = logging.getLogger(__name__)
-_ABOUT_ETCD = (catalog.Sources.etcd_endpoints, catalog.Sources.etcd)
 
 
 @dataclass(slots=True)
@@ -271,7 +270,7 @@ class Watches:
         self._news.set()
         if self._unseen_since is None and not source.beside and not self._answered:
             self._unseen_since = asyncio.get_running_loop().time()
-        if self._etcd is not None and source in _ABOUT_ETCD:
+        if self._etcd is not None and source in {catalog.Sources.etcd_endpoints, catalog.Sources.etcd}:
             self._etcd.nudge()
         watch = self._watches.get(source.key)
         error = None if watch is None else watch.reflector.error
