@@ -25,8 +25,9 @@ LEASES_ROLE = f"{vocabulary.OPERATOR_NAME}-leases"  # ClusterRole of this operat
 _TAKEOVER = timedelta(seconds=330)
 """Until another takes over when a holder with such a Lease fails: its duration, and the period of retries."""
 _POD = re.compile(r"[a-z0-9][-a-z0-9.]{0,252}")
-_BACKUP_FOLDER = "/home/core/assets/backup"
-_NATIVE_BLOCKS = {"TopologyTransitionControllerUpgradeable": "False", "TopologyTransitionControllerProgressing": "True"}
+NATIVE_BLOCKS = {"TopologyTransitionControllerUpgradeable": "False", "TopologyTransitionControllerProgressing": "True"}
+NATIVE_MOVING = "TopologyTransitionInProgress"
+"""The status of each condition of the native controller that blocks, and its reason while a transition is under way."""
 NATIVE_CLEANUP = result.worded("NativeCleanup")
 
 
@@ -195,9 +196,9 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
     evidence = older if own.backup_time is not None else "No etcd backup is known"
     operator, annotation = vocabulary.CLUSTER_OPERATOR, vocabulary.ETCD_BACKUP_ANNOTATION
     command = shell.command(
-        "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh {} && "
+        "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup && "
         'oc annotate clusteroperator {} --overwrite {}="$(date -u +%Y-%m-%dT%H:%M:%SZ)"',
-        *(homes[0].name, _BACKUP_FOLDER, operator, annotation),
+        *(homes[0].name, operator, annotation),
     )
     values = {"evidence": evidence, "operator": operator, "annotation": annotation}
     return result.advisory(AdvisoryName.ETCD_BACKUP_OUTDATED, command, **values)
@@ -208,11 +209,11 @@ def native_left(known: facts.Facts, record: TopologyTransition | None) -> Adviso
     native = known.native_controller
     if known.mutable_topology is not False or isinstance(native, facts.Unobserved):
         return None
-    conditions = [native.conditions.find(type_) for type_ in _NATIVE_BLOCKS]
-    stuck = [condition for condition in conditions if condition and condition.status == _NATIVE_BLOCKS[condition.type]]
+    conditions = [native.conditions.find(type_) for type_ in NATIVE_BLOCKS]
+    stuck = [condition for condition in conditions if condition and condition.status == NATIVE_BLOCKS[condition.type]]
     if not stuck:
         return None
-    begun = any(condition.reason == "TopologyTransitionInProgress" for condition in stuck)
+    begun = any(condition.reason == NATIVE_MOVING for condition in stuck)
     followed = record is not None and (record.phase.changed or record.last_transition is not None)
     alone = "No controller follows what it had begun: look at oc get co. " if begun and not followed else ""
     reason = stuck[0].reason or "not given"

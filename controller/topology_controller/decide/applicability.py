@@ -15,6 +15,7 @@ from topology_api import vocabulary
 from topology_api.types import NATIVE_ATTEMPT, TopologyPair, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import EXTERNAL, Phase, Reason, Topology
 
+from ..checks import advisories
 from ..checks.result import first_reason, worded
 from ..definitions import model
 from ..observe import facts
@@ -25,9 +26,7 @@ _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY
 _GRACE = timedelta(seconds=facts.USUAL_LEASE + 1.2 * 26 + 18)
 _SINGLE_GRACE = timedelta(seconds=facts.SINGLE_NODE_LEASE + 1.2 * 60 + 18)
 """Duration of the Lease of an operator, a retry period with its jitter, and its start; the same on a single node."""
-_UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
-_PROGRESSING = "TopologyTransitionControllerProgressing"
-_MOVING = "TopologyTransitionInProgress"
+_UPGRADEABLE, _PROGRESSING = advisories.NATIVE_BLOCKS
 _ROUTE = (
     TopologyPair(control_plane=Topology.SINGLE_REPLICA, infrastructure=Topology.SINGLE_REPLICA),
     TopologyPair(control_plane=Topology.HIGHLY_AVAILABLE, infrastructure=Topology.HIGHLY_AVAILABLE),
@@ -175,7 +174,7 @@ def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructu
     desired = infrastructure.native_desired
     wanted = desired is not None and desired != infrastructure.control_plane
     reason = condition.reason if condition is not None else ""
-    if reason == _MOVING:
+    if reason == advisories.NATIVE_MOVING:
         return Phase.ADMITTING if wanted else Phase.CONVERGING
     if wanted:
         # What it has not looked at yet is pending too.
@@ -196,8 +195,8 @@ def abandoned(context: Context) -> list[model.Definition]:
     condition = _condition(known)
     if known.mutable_topology is not False or condition is None or here != _ROUTE[1]:
         return []
-    blocks = "False" if condition.type == _UPGRADEABLE else "True"
-    if (condition.status, condition.reason) != (blocks, _MOVING) or _completed_since(context):
+    moving = advisories.NATIVE_BLOCKS[condition.type], advisories.NATIVE_MOVING
+    if (condition.status, condition.reason) != moving or _completed_since(context):
         return []
     leading = context.transitions.starting_at(_ROUTE[0])
     return [definition for definition in leading if definition.target.pair == here and platform in definition.platforms]
