@@ -97,13 +97,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _add_run(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
     further: dict[str, dict[str, Any]] = {
         "--namespace": {"default": vocabulary.DEFAULT_NAMESPACE},
-        "--bind-address": {"default": "0.0.0.0:8443"},
         "--leader-elect": {"action": argparse.BooleanOptionalAction, "default": True},
         "--settle-seconds": {"type": _natural(" of seconds")},
         "--etcd-endpoints": {"type": _endpoints, "default": ()},
-        "--log-level": {"default": None},
         "-v": {"type": _natural()},
-        **{flag: {"default": ""} for flag in ("--lease-kubeconfig", "--lease-namespace", "--page-address")},
         **{flag: {"type": float} for flag in ("--lease-duration", "--renew-deadline", "--retry-period")},
         **{f"--{of}-dir": {"type": pathlib.Path} for of in ("serving-cert", "transitions", "etcd-cert")},
         "--config": {"type": pathlib.Path},

@@ -121,7 +121,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         asyncio.get_running_loop().add_signal_handler(number, _stop, stop)
     configuration = await config.load(options.kubeconfig, options.context, programs=not options.lease_kubeconfig)
     measured = metrics.Metrics(transitions, lease=LEASE, server=str(configuration.host))
-    measured.expires(metrics.TARGET, functools.partial(credentials.expiry, configuration))
+    measured.ends[metrics.TARGET] = functools.partial(credentials.expiry, configuration)
     holder = f"{_set('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(_client(configuration, options, measured.request))
@@ -239,7 +239,7 @@ async def _placed(
     """Open the way to the cluster of the lease. Raises config.ConfigError."""
     chosen = options.lease_kubeconfig
     configuration = config.in_cluster() if chosen == "in-cluster" else await config.load(chosen, programs=False)
-    measured.expires(metrics.LEASE, functools.partial(credentials.expiry, configuration))
+    measured.ends[metrics.LEASE] = functools.partial(credentials.expiry, configuration)
     local = await stack.enter_async_context(_client(configuration, options))
     period = 2 * (options.lease or HIGHLY_AVAILABLE).retry_period
     return placement.Placement(target, local, namespace=options.namespace, name=LEASE, period=period)

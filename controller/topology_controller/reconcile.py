@@ -92,7 +92,7 @@ class Reconciler:
     async def run(self) -> None:
         """Reconcile until cancelled. Raises only what is a bug."""
         queue, metrics, loop = self._deps.queue, self._deps.metrics, asyncio.get_running_loop()
-        self._deps.latest.look_again = self.look_again_soon
+        self._deps.latest.wanted = self.look_again_soon
         while True:
             await queue.get()
             began = loop.time()

@@ -104,7 +104,7 @@ def test_a_leader_with_an_open_request_has_what_the_rules_read():
     known = worlds.healthy(control_plane_nodes=())
     looked = admission.available(known, TRANSITIONS, worlds.NOW)
     leader.decided(worlds.decide(known, worlds.term(available=looked)), known)
-    leader.watches({"infrastructure": 1.0})
+    leader.activity = {"infrastructure": 1.0}
     found = scraped(leader)
     missing = {one.series.name for one in ASKED if one.series.name in OURS} - set(found)
     assert not missing, missing

@@ -22,13 +22,12 @@ DNSMASQ = "50-master-dnsmasq-configuration"
 SKEW = timedelta(minutes=5)  # how far ahead of our clock a backup may claim to be; further, it says nothing
 _REGISTRIES = 2  # what the registry operator writes where storage is shared (pkg/storage/storage.go)
 LEASES_ROLE = f"{vocabulary.OPERATOR_NAME}-leases"  # ClusterRole of this operator that may be left out
-_SINGLE_NODE_LEASE = 270
-"""Seconds of a Lease whose holder was started on a single node (library-go pkg/config/leaderelection); else 137."""
 _TAKEOVER = timedelta(seconds=330)
 """Until another takes over when a holder with such a Lease fails: its duration, and the period of retries."""
 _POD = re.compile(r"[a-z0-9][-a-z0-9.]{0,252}")
-_BACKUP_FOLDER = "/home/core/assets/backup"
-_NATIVE_BLOCKS = {"TopologyTransitionControllerUpgradeable": "False", "TopologyTransitionControllerProgressing": "True"}
+NATIVE_BLOCKS = {"TopologyTransitionControllerUpgradeable": "False", "TopologyTransitionControllerProgressing": "True"}
+NATIVE_MOVING = "TopologyTransitionInProgress"
+"""The status of each condition of the native controller that blocks, and its reason while a transition is under way."""
 NATIVE_CLEANUP = result.worded("NativeCleanup")
 
 
@@ -118,7 +117,8 @@ def _read_at_start(
     if late or kept:
         # What is wrong stands before what is only slow.
         names = [*(operator.deployment for operator in kept), *(f"{lease.namespace}/{lease.name}" for lease in late)]
-        slow = f"a Lease of {_SINGLE_NODE_LEASE} s lets a takeover take up to {_TAKEOVER.seconds} s instead of 163 s"
+        longest = f"up to {_TAKEOVER.seconds} s instead of 163 s"
+        slow = f"a Lease of {facts.SINGLE_NODE_LEASE} s lets a takeover take {longest}"
         details = [f"{operator.deployment}: {operator.matters}" for operator in kept]
         details += [*([slow] if late else []), *(f"{reader.operator}: {reader.matters}" for reader in readers)]
         details += [f"others are not known, because Leases may not be listed (ClusterRole {LEASES_ROLE})"] * refused
@@ -129,7 +129,7 @@ def _read_at_start(
         command, message = result.worded("ListLeases"), ""
     else:
         return None
-    values = {"role": LEASES_ROLE, "seconds": _SINGLE_NODE_LEASE}
+    values = {"role": LEASES_ROLE, "seconds": facts.SINGLE_NODE_LEASE}
     return result.advisory(AdvisoryName.TOPOLOGY_READ_AT_START, command, message, **values)
 
 
@@ -143,7 +143,7 @@ def of_single_node(leases: tuple[facts.Fact[facts.Lease], ...], now: datetime) -
     return [
         lease
         for lease in held
-        if lease.duration_seconds == _SINGLE_NODE_LEASE
+        if lease.duration_seconds == facts.SINGLE_NODE_LEASE
         and lease.holder
         and lease.renew_time is not None
         and listed - lease.renew_time <= _TAKEOVER
@@ -196,9 +196,9 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
     evidence = older if own.backup_time is not None else "No etcd backup is known"
     operator, annotation = vocabulary.CLUSTER_OPERATOR, vocabulary.ETCD_BACKUP_ANNOTATION
     command = shell.command(
-        "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh {} && "
+        "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup && "
         'oc annotate clusteroperator {} --overwrite {}="$(date -u +%Y-%m-%dT%H:%M:%SZ)"',
-        *(homes[0].name, _BACKUP_FOLDER, operator, annotation),
+        *(homes[0].name, operator, annotation),
     )
     values = {"evidence": evidence, "operator": operator, "annotation": annotation}
     return result.advisory(AdvisoryName.ETCD_BACKUP_OUTDATED, command, **values)
@@ -209,11 +209,11 @@ def native_left(known: facts.Facts, record: TopologyTransition | None) -> Adviso
     native = known.native_controller
     if known.mutable_topology is not False or isinstance(native, facts.Unobserved):
         return None
-    conditions = [native.conditions.find(type_) for type_ in _NATIVE_BLOCKS]
-    stuck = [condition for condition in conditions if condition and condition.status == _NATIVE_BLOCKS[condition.type]]
+    conditions = [native.conditions.find(type_) for type_ in NATIVE_BLOCKS]
+    stuck = [condition for condition in conditions if condition and condition.status == NATIVE_BLOCKS[condition.type]]
     if not stuck:
         return None
-    begun = any(condition.reason == "TopologyTransitionInProgress" for condition in stuck)
+    begun = any(condition.reason == NATIVE_MOVING for condition in stuck)
     followed = record is not None and (record.phase.changed or record.last_transition is not None)
     alone = "No controller follows what it had begun: look at oc get co. " if begun and not followed else ""
     reason = stuck[0].reason or "not given"
@@ -244,9 +244,8 @@ def _single_node_settings(
 def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory | None:
     """An image-based install is never inferred. After the change the label is of no use any more."""
     here = known.infrastructure
-    if isinstance(here, facts.Unobserved) or here.image_based_install or changed is not None:
-        return None
-    if known.lifecycle_agent is not True:
+    there = known.lifecycle_agent is True and changed is None
+    if not there or isinstance(here, facts.Unobserved) or here.image_based_install:
         return None
     command = f"oc label infrastructure cluster {vocabulary.IMAGE_BASED_INSTALL_LABEL}=true"
     return result.advisory(AdvisoryName.LIFECYCLE_AGENT_PRESENT, command)

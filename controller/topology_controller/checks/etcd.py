@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 
 from topology_api.vocabulary import CheckStatus
 
-from .. import shell
 from ..observe import facts, fields
 from . import machines, result
 from .result import CheckContext, CheckResult, Count, need
@@ -24,7 +22,6 @@ _PODS = "the etcd pods in namespace openshift-etcd"
 _MEMBER_ID = re.compile(r"[1-9a-f][0-9a-f]{0,15}\Z")
 _HEALTH = {"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False", "EtcdMembersProgressing": "False"}
 _LEASE = "leases.coordination.k8s.io/openshift-cluster-etcd-operator-lock in namespace openshift-etcd-operator"
-LEASE_GRACE = timedelta(seconds=30)
 _LONGEST = 160
 
 
@@ -118,10 +115,9 @@ def scaling_safe(context: CheckContext) -> CheckResult:
     # Source: cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go (main). No operator removes it.
     if not need(need(context.facts.etcd).unsafe_scaling):
         return context.met("The etcd operator waits for a quorum")
-    key = f"/spec/unsupportedConfigOverrides/{facts.UNSAFE_SCALING}"
-    command = shell.command("oc patch etcd cluster --type json -p {}", f'[{{"op":"remove","path":"{key}"}}]')
     seen = "etcds.operator.openshift.io/cluster has an override against that"
-    return context.unmet("an etcd operator that waits for a quorum", seen, f"Remove it with: {command}")
+    remove = result.worded("RemoveUnsafeScaling", key=facts.UNSAFE_SCALING)
+    return context.unmet("an etcd operator that waits for a quorum", seen, remove)
 
 
 def operator_alive(context: CheckContext) -> CheckResult:
@@ -133,19 +129,14 @@ def operator_alive(context: CheckContext) -> CheckResult:
     if lease.renew_time is None or lease.duration_seconds is None:
         return context.unknown(f"{_LEASE} has no renewTime or no leaseDurationSeconds")
     age = context.now - lease.renew_time
-    if age < -LEASE_GRACE:
+    if age < -facts.LEASE_GRACE:
         return context.unknown(f"{_LEASE} was renewed in the future: the clocks disagree")
-    if age <= expiry(lease):
+    if age <= lease.lasting:
         return context.met("The etcd operator renews its lease")
     if lease.moving:
         return context.unknown(f"{_LEASE} is renewed, but its times are too old: the clocks disagree")
     seen = f"{_LEASE} is held by {lease.holder} but has expired"
     return context.unmet(aim, seen, "Look at the pods in openshift-etcd-operator")
-
-
-def expiry(lease: facts.Lease) -> timedelta:
-    """How long after its last renewal the lease counts as alive."""
-    return timedelta(seconds=lease.duration_seconds or 0) + LEASE_GRACE
 
 
 def members_direct(context: CheckContext) -> CheckResult:

@@ -30,13 +30,11 @@ _USER, _CLUSTER = "UserManaged", "OpenShiftManagedDefault"
 _ANNOTATION = vocabulary.LOAD_BALANCER_BACKENDS_ANNOTATION
 _WHERE = f"annotation {_ANNOTATION} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}"
 _EXAMPLE = "192.0.2.10,192.0.2.11,192.0.2.12"
-_NODES = "oc get nodes -l node-role.kubernetes.io/control-plane -o wide"
+_NODES = f"oc get nodes -l {facts.CONTROL_PLANE_LABEL} -o wide"
 _LONGEST_QUOTE: Final = 40
 _ROUTER, _ROUTERS = "IngressController default", 2
 _DRAIN = vocabulary.ROUTER_DRAIN_ANNOTATION
-TWO_ROUTERS: Final = shell.command(
-    "oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p {}", '{"spec":{"replicas":2}}'
-)
+TWO_ROUTERS: Final = result.worded("TwoRouters")
 """After it a node can be drained without taking ingress away."""
 
 
@@ -60,16 +58,14 @@ def managed_outside(infrastructure: facts.Fact[facts.Infrastructure]) -> tuple[b
     elif front.type == _USER:
         outside, why = True, f"On this {platform} the load balancer is {_USER}"
     elif front.type not in {None, _CLUSTER}:
-        known = f"this version knows {_CLUSTER} and {_USER}"
-        why = f"Infrastructure cluster has loadBalancer.type {_quoted(front.type or '')}, and {known}"
+        why = result.worded("UnknownLoadBalancer", type=_quoted(front.type or ""), cluster=_CLUSTER, user=_USER)
     elif front.addresses:
         addresses = result.listed(front.addresses)
         outside, why = False, f"The cluster manages its load balancer itself, at {addresses}"
     elif platform == "VSphere":
         outside, why = True, "This VSphere has no apiServerInternalIPs: its load balancer is the user's"
     else:
-        says = f"the cluster manages its load balancer on platform {platform}, and has no apiServerInternalIPs for it"
-        why = f"Infrastructure cluster says that {says}"
+        why = result.worded("NoInternalAddresses", platform=platform)
     return outside, why
 
 
@@ -131,7 +127,7 @@ def backends(context: CheckContext) -> CheckResult:
         return context.unknown(why) if outside is None else context.met(why)
     annotation, nodes = need(_annotation(known)), need(result.every(known.control_plane_nodes))
     if not nodes:
-        return context.unknown("no node has label node-role.kubernetes.io/control-plane")
+        return context.unknown(f"no node has label {facts.CONTROL_PLANE_LABEL}")
     confirmation, behind = compare(nodes, annotation), "to be behind the load balancer"
     is_not = f"is not confirmed {behind}"
     findings = (

@@ -115,7 +115,7 @@ def _finding(
     elif lacks is not None:
         status, text = CheckStatus.UNMET, f"{pool.name}: {lacks}"
     elif must_change and pool.name == MASTER and baseline is None:
-        what = operands.unmeasured(f"{_POOLS}/{MASTER}", "machineConfigPools")
+        what = result.worded("Unmeasured", what=f"{_POOLS}/{MASTER}", field="machineConfigPools")
         status, text = CheckStatus.UNKNOWN, f"pool {MASTER} needs another rendered configuration, and {what}"
     rolled = pool.configuration == pool.wanted_configuration
     # Machines that are up to date with what they had before have not followed anything yet.

@@ -24,10 +24,7 @@ PODS_MIB = 960 + 1224 + 500 + 150
 their operators (openshift/cluster-*-operator b4786ae3, c813e820, 001746c6, 0dfab715). No node with them has less."""
 ETCD_MIB = 8192  # to this size the database of etcd may grow: cluster-etcd-operator b4786ae3 pkg/etcdenvvar/etcd_env.go
 _GIB = 2**30
-_CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
-_MASTER = "node-role.kubernetes.io/master"
-_MASTER_HAS_VALUE = f"label {_MASTER} has a value, operators select it without one"
-_WORKER = "node-role.kubernetes.io/worker"
+_MASTER_HAS_VALUE = f"label {facts.MASTER_LABEL} has a value, operators select it without one"
 _NO_VOTER = "has no voting etcd member"
 _VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.")
 
@@ -46,7 +43,7 @@ def control_plane(context: CheckContext) -> CheckResult:
     if len(eligible) >= wanted:
         return context.met(f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible)}", findings)
     unfit = [f"{name} ({why})" for name, why in sorted(reasons.items()) if why is not None]
-    shown = _candidates(eligible, unfit, _CONTROL_PLANE, machines.on_the_way(context.facts))
+    shown = _candidates(eligible, unfit, facts.CONTROL_PLANE_LABEL, machines.on_the_way(context.facts))
     count = Count(len(eligible), wanted, "nodes")
     return context.unmet(f"{wanted} eligible control-plane nodes", shown, "Look at oc get nodes", findings, count)
 
@@ -75,7 +72,7 @@ def candidates(context: CheckContext) -> dict[str, str | None]:
         elif node.master is None:
             failures[node.name] = _MASTER_HAS_VALUE
         elif node.master:
-            failures[node.name] = f"lacks label {_CONTROL_PLANE}"
+            failures[node.name] = f"lacks label {facts.CONTROL_PLANE_LABEL}"
     return failures
 
 
@@ -121,7 +118,7 @@ def _failing(
     version, memory = _minor(node), (node.memory or 0) / _GIB
     return first_reason(
         (node.master is None, _MASTER_HAS_VALUE),
-        (not node.master, f"lacks label {_MASTER}"),
+        (not node.master, f"lacks label {facts.MASTER_LABEL}"),
         *_state(node),
         (version is None, "kubelet version is not known"),
         (version != common, f"kubelet {version} while others have {common}"),
@@ -131,7 +128,7 @@ def _failing(
         (None in {node.free_memory, node.free_storage}, "allocatable memory or ephemeral-storage is not known"),
         *_room(node),
         (not voters.intersection(node.addresses), _NO_VOTER + (f": {left_out}" if left_out else "")),
-        (compact and not node.worker, f"lacks label {_WORKER}"),
+        (compact and not node.worker, f"lacks label {facts.WORKER_LABEL}"),
         (compact and bool(node.taints), _tainted(node.taints)),
     )
 
@@ -194,8 +191,8 @@ def eligible_workers(context: CheckContext) -> CheckResult:
     unfit = [f"{name} ({why})" for name, why in sorted(reasons.items()) if why is not None]
     return context.unmet(
         f"{wanted} worker nodes that can carry infrastructure pods",
-        _candidates(eligible, unfit, _WORKER),
-        f"Look at oc get nodes -l {_WORKER} (control-plane nodes have it while mastersSchedulable=true)",
+        _candidates(eligible, unfit, facts.WORKER_LABEL),
+        f"Look at oc get nodes -l {facts.WORKER_LABEL} (control-plane nodes have it while mastersSchedulable=true)",
         count=Count(len(eligible), wanted, "nodes"),
     )
 

@@ -30,7 +30,6 @@ T = TypeVar("T")
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 _MALFORMED = facts.Kind.MALFORMED
-_MASTER = "node-role.kubernetes.io/master"
 _NUDGE = "topology.openshift.io/nudged-for"  # annotation of a node that is no use but the event that it makes
 
 
@@ -127,20 +126,13 @@ def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
     if isinstance(nodes, facts.Unobserved):
         return nodes
     names = sorted([node.name for node in nodes if node.master])
-    return tuple(names) or facts.Unobserved(f"nodes with label {_MASTER}", "there are none")
+    return tuple(names) or facts.Unobserved(f"nodes with label {facts.MASTER_LABEL}", "there are none")
 
 
 def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline | None:
     baseline = context.convergence.baseline
-    for entry in baseline.operands if baseline is not None else ():
-        if entry.name == operand.key:
-            return entry
-    return None
-
-
-def unmeasured(what: str, field: str) -> str:
-    """Say that the record has lost its baseline, and what to do."""
-    return result.worded("Unmeasured", what=what, field=field)
+    entries = baseline.operands if baseline is not None else ()
+    return next((entry for entry in entries if entry.name == operand.key), None)
 
 
 def _missing(
@@ -159,7 +151,7 @@ def _missing(
     if not operand.optional:
         return _finding(group, operand, _UNMET, text, wanted, lacks=text, action=action)
     if before is None:
-        lost = unmeasured("it", "operands")
+        lost = result.worded("Unmeasured", what="it", field="operands")
         unread = facts.Unobserved(operand.key, f"NotFound, and {lost}")
         return _finding(group, operand, _UNKNOWN, f"{text}, and {lost}", wanted, lacks=unread, action=action)
     if before.missing:
@@ -231,7 +223,7 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
     finding = _revision(context, group, operand, recorded)
     lacks: str | facts.Unobserved | None = None
     if anew and context.convergence.baseline is None:
-        lost = unmeasured("it", "operands")
+        lost = result.worded("Unmeasured", what="it", field="operands")
         lacks = pods if isinstance(pods, facts.Unobserved) else facts.Unobserved(operand.key, lost)
         if finding.status is _MET:
             text = f"{operand.key} needs another revision, and {lost}"
@@ -256,8 +248,7 @@ def needs_revision(definition: model.Definition, group: matrices.Group, operand:
     target = group.topology(definition.target.pair)
     infrastructure = group.follows == "infrastructure"
     sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
-    others = [source for source in sources if source != target]
-    return bool([source for source in others if not matrices.same(operand.variant, source, target)])
+    return bool([each for each in sources if each != target and not matrices.same(operand.variant, each, target)])
 
 
 def _revision(context: CheckContext, group: matrices.Group, operand: matrices.Operand, recorded: int | None) -> Finding:

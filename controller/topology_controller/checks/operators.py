@@ -96,8 +96,7 @@ def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) 
         if settled is not None and entry.settled_time is not None and settled > entry.settled_time:
             busy_since.add(entry.name)
     first: dict[str, str | facts.Unobserved] = {}
-    matrix = context.convergence.matrix
-    for group in matrix.groups if matrix is not None else ():
+    for group in context.convergence.matrix.groups:
         answer = context.answers.get(group.check)
         if answer is None or group.check in context.convergence.accepted:
             continue
@@ -178,9 +177,5 @@ def upgrades_blocked(version: facts.Fact[facts.ClusterVersion], message: str) ->
         return result.CheckResult(name, CheckStatus.MET, "ClusterVersion blocks minor upgrades for this transition")
     status = "absent" if upgradeable is None else f"{upgradeable.status}, for other reasons"
     seen = f"Upgradeable is {status}"
-    text = result.sentences(
-        f"Wanted: ClusterVersion version with Upgradeable=False and the message of ClusterOperator {CLUSTER_OPERATOR}",
-        f"Found: {seen}",
-        "Look at the cluster-version-operator in openshift-cluster-version",
-    )
+    text = result.worded("UpgradesNotBlocked", operator=CLUSTER_OPERATOR, seen=seen)
     return result.CheckResult(name, CheckStatus.UNMET, text, seen=(seen,))

@@ -93,7 +93,7 @@ class ConvergenceContext:
     """What convergence is measured by. `accepted`: checks whose operators need not be seen to react."""
 
     baseline: Baseline | None = None
-    matrix: matrices.Matrix | None = None
+    matrix: matrices.Matrix = field(default_factory=matrices.Matrix)
     accepted: frozenset[CheckName] = frozenset()
 
 
@@ -111,8 +111,7 @@ class CheckContext:
 
     def group(self) -> matrices.Group:
         """What the matrix says about the operands of this check. Raises UnreadError where that is nothing."""
-        matrix = self.convergence.matrix
-        group = matrix.group(self.spec.check) if matrix is not None else None
+        group = self.convergence.matrix.group(self.spec.check)
         return need(group or facts.Unobserved("the operand matrix", f"it has no entry for {self.spec.check}"))
 
     def met(self, message: str, findings: tuple[Finding, ...] = ()) -> CheckResult:

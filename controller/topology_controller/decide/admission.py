@@ -136,7 +136,9 @@ def _as_read_live(
     checks = records.of_stage(previous, Stage.PREFLIGHT)
     known = [(CheckName(check.name), check) for check in checks if check.name in set(CheckName)]
     kept = tuple(CheckResult(name, check.status, check.message) for name, check in known)
-    failing = any(not result.met for result in kept)
+    waits = previous.phase is Phase.PENDING and all(result.met for result in kept)
+    # The answers that it was written with had numbers, too.
+    note = held if waits else previous.message or _failing(context.known, kept)
     return Decision(
         previous.phase,
         previous,
@@ -144,10 +146,7 @@ def _as_read_live(
         watch=True,
         definition=definition,
         results=kept,
-        # The answers that it was written with had numbers, too.
-        note=held
-        if previous.phase is Phase.PENDING and not failing
-        else previous.message or _failing(context.known, kept),
+        note=note,
         upgrade_block=block,
         degraded=problems.unreadable(checks, context.now),
         look_again=_next_look(context, previous),
@@ -277,8 +276,9 @@ def _change(
 def _next_look(context: Context, record: TopologyTransition, settling: Iterable[datetime] = ()) -> float | None:
     """When time alone could change this decision, in seconds."""
     moments = [*settling, *problems.moments(context), *problems.unreadable_moments(record.checks)]
+    moments.append(problems.blocked_at(record, context.now))
     if record.phase is Phase.PENDING:
-        moments += [records.stands_at(record), problems.blocked_at(record, context.now)]
+        moments.append(records.stands_at(record))
     if context.leader.hold_until is not None:
         moments.append(context.leader.hold_until)
     if context.leader.fell_back is not None:

@@ -9,28 +9,24 @@ come from Progressing where both have the same reason.
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 
 from topology_api import vocabulary
 from topology_api.types import NATIVE_ATTEMPT, TopologyPair, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import EXTERNAL, Phase, Reason, Topology
 
-from .. import shell
-from ..checks.result import worded
+from ..checks import advisories
+from ..checks.result import first_reason, worded
 from ..definitions import model
 from ..observe import facts
 from . import baseline, records
 from .state import Cause, Context, LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
-_LEASE = 137
-_GRACE, _SINGLE_GRACE = timedelta(seconds=_LEASE + 1.2 * 26 + 18), timedelta(seconds=270 + 1.2 * 60 + 18)
-"""Lease duration of an operator of OpenShift, a retry period with its jitter, and its start; the same on a single node:
-library-go pkg/config/leaderelection/leaderelection.go. They are chosen when a process starts."""
-_UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
-_PROGRESSING = "TopologyTransitionControllerProgressing"
-_MOVING = "TopologyTransitionInProgress"
+_GRACE = timedelta(seconds=facts.USUAL_LEASE + 1.2 * 26 + 18)
+_SINGLE_GRACE = timedelta(seconds=facts.SINGLE_NODE_LEASE + 1.2 * 60 + 18)
+"""Duration of the Lease of an operator, a retry period with its jitter, and its start; the same on a single node."""
+_UPGRADEABLE, _PROGRESSING = advisories.NATIVE_BLOCKS
 _ROUTE = (
     TopologyPair(control_plane=Topology.SINGLE_REPLICA, infrastructure=Topology.SINGLE_REPLICA),
     TopologyPair(control_plane=Topology.HIGHLY_AVAILABLE, infrastructure=Topology.HIGHLY_AVAILABLE),
@@ -46,16 +42,11 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
     if control_plane == EXTERNAL:
         return Cause(Reason.HOSTED_CONTROL_PLANE, worded("HostedControlPlane"))
     if control_plane is None:
-        single = {"controlPlaneTopology": Topology.SINGLE_REPLICA, "infrastructureTopology": Topology.SINGLE_REPLICA}
-        body = json.dumps({"status": single}, separators=(",", ":"))
-        write = shell.command("oc patch infrastructure cluster --subresource status --type merge -p {}", body)
-        return Cause(Reason.UNKNOWN_TOPOLOGY, worded("NoTopology", write=write))
-    unknown = ""
-    if control_plane not in set(Topology):
-        unknown = f"status.controlPlaneTopology {control_plane}"
-    elif value not in _INFRASTRUCTURE_TOPOLOGIES:
-        unknown = f"status.infrastructureTopology {value or 'no value'}"
-    if unknown:
+        return Cause(Reason.UNKNOWN_TOPOLOGY, worded("NoTopology"))
+    if unknown := first_reason(
+        (control_plane not in set(Topology), f"status.controlPlaneTopology {control_plane}"),
+        (value not in _INFRASTRUCTURE_TOPOLOGIES, f"status.infrastructureTopology {value or 'no value'}"),
+    ):
         return Cause(Reason.UNKNOWN_TOPOLOGY, worded("UnknownTopology", unknown=unknown))
     if infrastructure.image_based_install:
         label = vocabulary.IMAGE_BASED_INSTALL_LABEL
@@ -117,7 +108,7 @@ def native_grace(known: facts.Facts) -> timedelta:
     # has the Lease of a single node.
     lease = known.native_lease
     seconds = lease.duration_seconds if isinstance(lease, facts.Lease) else None
-    return _SINGLE_GRACE if known.single_node or (seconds or 0) > _LEASE else _GRACE
+    return _SINGLE_GRACE if known.single_node or (seconds or 0) > facts.USUAL_LEASE else _GRACE
 
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
@@ -183,7 +174,7 @@ def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructu
     desired = infrastructure.native_desired
     wanted = desired is not None and desired != infrastructure.control_plane
     reason = condition.reason if condition is not None else ""
-    if reason == _MOVING:
+    if reason == advisories.NATIVE_MOVING:
         return Phase.ADMITTING if wanted else Phase.CONVERGING
     if wanted:
         # What it has not looked at yet is pending too.
@@ -204,8 +195,8 @@ def abandoned(context: Context) -> list[model.Definition]:
     condition = _condition(known)
     if known.mutable_topology is not False or condition is None or here != _ROUTE[1]:
         return []
-    blocks = "False" if condition.type == _UPGRADEABLE else "True"
-    if (condition.status, condition.reason) != (blocks, _MOVING) or _completed_since(context):
+    moving = advisories.NATIVE_BLOCKS[condition.type], advisories.NATIVE_MOVING
+    if (condition.status, condition.reason) != moving or _completed_since(context):
         return []
     leading = context.transitions.starting_at(_ROUTE[0])
     return [definition for definition in leading if definition.target.pair == here and platform in definition.platforms]

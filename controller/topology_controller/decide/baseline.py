@@ -35,7 +35,6 @@ _MOST_NODES = 16
 _MASTER = "master"
 _MALFORMED = facts.Kind.MALFORMED
 _GUARD = "PodDisruptionBudget"
-_VERSION = "clusterversions.config.openshift.io/version"
 REVISIONS = timedelta(minutes=3)
 """How long after an operator has observed another configuration its newest revision may still be the one before: the
 first comes after 16 to 45 s, the second 20 to 36 s later (cluster-kube-apiserver-operator 9c413cd4, release-4.22). Back
@@ -121,7 +120,7 @@ def _measured(context: Context, definition: model.Definition) -> tuple[Part, lis
     parts: dict[str, Any] = {"operands": []}
     version, config = known.cluster_version, known.controller_config
     if isinstance(version, facts.Unobserved):
-        unread.append(dataclasses.replace(version, what=_VERSION))
+        unread.append(version)
     else:
         parts["version"] = version.newest
     if checks & {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT}:

@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 from topology_api.types import Check, TopologyTransition, fit
 from topology_api.vocabulary import CheckStatus, Phase, Stage
 
-from ..checks import etcd, machine_config
+from ..checks import machine_config
 from ..observe import facts
 from . import records
 from .state import Context, Decision, LeaderState, Step
@@ -136,7 +136,7 @@ def moments(known: facts.Facts) -> list[datetime]:
     """When time alone changes an answer: etcd's lease expires, or counts, or templates fail for too long."""
     lease, config, ahead = known.etcd_lease, known.controller_config, []
     if isinstance(lease, facts.Lease) and lease.renew_time is not None:
-        ahead += [lease.renew_time - etcd.LEASE_GRACE, lease.renew_time + etcd.expiry(lease)]
+        ahead += [lease.renew_time - facts.LEASE_GRACE, lease.renew_time + lease.lasting]
     if isinstance(config, facts.ControllerConfig) and config.failing_since is not None:
         ahead.append(config.failing_since + machine_config.FAILING_BOUND)
     return ahead

@@ -46,9 +46,8 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
         # Another operator admits, by a Lease that was deleted or one of its own: who wrote last goes on. To answer with
         # a new attempt at once would be answered, too.
         leader = dataclasses.replace(leader, attempt=None, hold_until=now + cadence.pause(leader))
-    blind = not watching or bool(known.disturbed)
-    unread = now if isinstance(known.infrastructure, facts.Unobserved) else None
-    blind = blind or any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
+    unread, unreported = [isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator)]
+    blind = not watching or bool(known.disturbed) or unread or unreported
     kept = None if applicability.native_in_charge(known) else leader.gate_since
     gate_since = (kept or now) if known.mutable_topology is True else None
     two, two_since = problems.few_voters(known), leader.two_voters_since
@@ -61,7 +60,7 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
         jumped=by,
         steady_since=now if blind or leader.unquiet or missed else leader.steady_since,
         gate_since=gate_since,
-        unread_since=unread and (leader.unread_since or unread),
+        unread_since=(leader.unread_since or now) if unread else None,
         two_voters_since=two_since,
         lost_at=now if problems.lost_nodes(known) else leader.lost_at,
         unquiet=blind,
@@ -97,8 +96,7 @@ def decided(
     if decision.phase is Phase.CONVERGING:
         # What the first look finds is no progress: it may have been so for long.
         progressed = now if is_progress(leader, record) else leader.progressed
-        answers = leader.answers
-        answers = answers if len(answers) >= _MOST_ANSWERS else answers | _answers(record)
+        answers = leader.answers if len(leader.answers) >= _MOST_ANSWERS else leader.answers | _answers(record)
     before = leader.latest.phase if leader.latest is not None else None
     fell_back = now if (before, decision.phase) == (Phase.ADMITTING, Phase.PENDING) else leader.fell_back
     if decision.phase not in {Phase.PENDING, Phase.ADMITTING}:

@@ -15,16 +15,14 @@ from datetime import datetime, timedelta
 from topology_api.types import Advisory, RecordCopy, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName, Phase, ProblemReason, Reason
 
-from .. import shell
 from ..checks import advisories, operators
 from ..checks.result import LONGEST, every, listed, sentences, worded
 from ..definitions import load, model
 from ..observe import facts
 from . import admission, applicability, assessment, cadence, convergence, problems, records
-from .state import READING, Cause, Context, Decision, LeaderState, Step
+from .state import READING, STAGES, Cause, Context, Decision, LeaderState, Step
 
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
-_BLOCKING = _UNDER_WAY | {Phase.PENDING}
 _CANCEL = records.request(None)
 
 
@@ -46,7 +44,7 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
         # can be reported either. The watches stay as they are needed.
         record = records.stored(infrastructure)
         phase = Phase.IDLE if record is None else record.phase
-        return Decision(phase, watch=phase in _BLOCKING, note=str(own))
+        return Decision(phase, watch=phase in STAGES, note=str(own))
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     if isinstance(infrastructure, facts.Unobserved):
         return _without_infrastructure(known, infrastructure, copy, now - (leader.unread_since or now))
@@ -62,21 +60,20 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
         record = cadence.newest(record, leader.latest)
     record = None if record is None else records.believed(record, now)
     context = Context(known, infrastructure, record, transitions, leader, now)
-    lacks = known.lacks
-    if cause is not None and not (cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE and _follows(context, copy, lacks)):
-        return _disabled(context, cause, lacks)
-    if lacks:
-        return _not_installed(context, lacks, copy)
+    if cause is not None and not (cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE and _follows(context, copy)):
+        return _disabled(context, cause)
+    if known.lacks:
+        return _not_installed(context, known.lacks, copy)
     return _by_record(context)
 
 
-def _follows(context: Context, copy: RecordCopy | None, lacks: str | None) -> bool:
+def _follows(context: Context, copy: RecordCopy | None) -> bool:
     """Is what we have changed still on its way? Where the record cannot stand, its copy says which phase it was."""
     # Only we know what that is measured against: it is reported to its end, and topology is not written any more.
     record = context.record
     if record is None or record.phase is not Phase.CONVERGING or record.target != records.pair(context.infrastructure):
         return False
-    return not record.by_native and (lacks is None or copy is None or copy.phase in _UNDER_WAY)
+    return not record.by_native and (context.known.lacks is None or copy is None or copy.phase in _UNDER_WAY)
 
 
 def _by_record(context: Context) -> Decision:
@@ -119,7 +116,7 @@ def _without_infrastructure(
             return Decision(Phase.IDLE, note=str(why))
         message = f"{applicability.NATIVE_ACTS}. Its request cannot be read: {why}"
         return Decision(Phase.IDLE, steps=report, disabled=Cause(Reason.NATIVE_CONTROLLER_ACTIVE, message))
-    reason, blocking, until = Reason.EVIDENCE_UNREADABLE, _BLOCKING, "that field is put right"
+    reason, blocking, until = Reason.EVIDENCE_UNREADABLE, frozenset(STAGES), "that field is put right"
     if why.missing:
         reason, blocking, until = Reason.INFRASTRUCTURE_MISSING, _UNDER_WAY, "it is there: the installer creates it"
     elif why.kind is not facts.Kind.MALFORMED:
@@ -148,20 +145,19 @@ def _not_installed(context: Context, lacks: str, copy: RecordCopy | None) -> Dec
 
 def _too_new(newer: facts.Newer) -> Decision:
     """A newer version is in the middle of something: nothing is written over it, and minor upgrades stay blocked."""
-    nothing = '{"status":{"topologyTransition":null}}'
-    removal = shell.command("oc patch infrastructure cluster --subresource=status --type merge -p {}", nothing)
     note = f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know"
-    message = f"{note}. Install the newer version again or, if nothing is under way, take it out with: {removal}"
+    message = worded("RecordTooNew", note=note)
     block = operators.block_message(newer.name or "", newer.target) if newer.target else message
     cause, steps = Cause(Reason.EVIDENCE_UNREADABLE, message), (Step.REPORT,)
     return Decision(Phase.UNSUPPORTED, None, steps, degraded=cause, note=note, upgrade_block=block, level=False)
 
 
-def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:
+def _disabled(context: Context, cause: Cause) -> Decision:
     """Stand down, and show what the native controller does meanwhile."""
     # A record from before the change is cleared once; a hosted cluster's Infrastructure is never written, and neither
-    # is one whose definition `lacks` our fields: that would take out for good what it only does not show.
+    # is one whose definition lacks our fields: that would take out for good what it only does not show.
     record, phase, observed = context.record, context.phase, None
+    untouched = context.known.lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE
     # What the native controller does goes on changing, and the record is not written for that.
     message = fit(cause.message)
     if cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE:
@@ -171,7 +167,7 @@ def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:
         cause = dataclasses.replace(cause, message=sentences(cause.message, text))
     # Its own transition is followed by the native controller again.
     given_back = observed is not None and record is not None and record.by_native and record.phase is Phase.CONVERGING
-    if lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE or record is None or not (given_back or record.phase.asks):
+    if untouched or record is None or not (given_back or record.phase.asks):
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
     idle = records.updated(_idle_record(context), message=message)
@@ -249,7 +245,7 @@ def _left(context: Context) -> tuple[Advisory, ...]:
     record, last, left = context.record, records.last(context), context.leader.advisories or ()
     if record is None or last is None or last.target != records.pair(context.infrastructure):
         left = ()
-    elif context.leader.advisories is None and record.phase not in _BLOCKING:
+    elif context.leader.advisories is None and record.phase not in STAGES:
         left = record.advisories
     native = advisories.native_left(context.known, record)
     kept = tuple(item for item in left if item.name != AdvisoryName.NATIVE_CONDITIONS_LEFT)
@@ -277,11 +273,9 @@ def _unsupported(context: Context, desired: str) -> Decision:
         legal.setdefault(target, []).append(definition.name)
     targets = [f"{target} ({listed(names)})" for target, names in legal.items()]
     why = NEVER_A_SOURCE.get(here.control_plane)
-    none = f"none, because {why}" if why else "none"
-    message = (
-        f"No transition leads from {here} to {desired} on platform {infrastructure.platform or 'unknown'}. "
-        f"From here: {listed(targets) or none}"
-    )
+    leads = listed(targets) or (f"none, because {why}" if why else "none")
+    platform = infrastructure.platform or "unknown"
+    message = worded("NoTransition", here=here, desired=desired, platform=platform, leads=leads)
     requested, kept = records.requested(context, None), context.record
     if kept is not None and kept.observed_generation != infrastructure.generation and kept.message != fit(message):
         # No target says which request this was: a change of the spec that leads to another answer is another one.

@@ -25,7 +25,7 @@ UNREADABLE_BOUND = timedelta(minutes=5)  # how long a fact may be unreadable bef
 TWO_VOTERS_BOUND = timedelta(minutes=15)
 """How long etcd may have two voters before that is a problem; the alert of that name waits as long."""
 _TWO = 2
-_LOOK = "Look at: oc get nodes -l node-role.kubernetes.io/control-plane"
+_LOOK = f"Look at: oc get nodes -l {facts.CONTROL_PLANE_LABEL}"
 PAUSED = worded("Paused", operator=vocabulary.CLUSTER_OPERATOR, annotation=vocabulary.PAUSED_ANNOTATION)
 _OPERATOR = "machine-config"
 _OF_POOLS = {
@@ -109,8 +109,6 @@ def moments(context: Context) -> list[datetime]:
     since, ahead = context.leader.two_voters_since, cadence.moments(context.known)
     if since is not None:
         ahead.append(since + TWO_VOTERS_BOUND)
-    if context.record is not None and context.record.phase is Phase.ADMITTING:
-        ahead.append(blocked_at(context.record, context.now))
     if _before(context, ProblemReason.REDUNDANCY_LOST) is not None:
         ahead.append(_lost_until(context))
     return ahead

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from topology_api.types import Accepted, Advisory, AvailableTransition, TopologyTransition
-from topology_api.vocabulary import EventReason, Phase, Reason
+from topology_api.vocabulary import EventReason, Phase, Reason, Stage
 
 from ..checks.result import CheckResult
 from ..definitions import load, model
@@ -24,6 +24,8 @@ EXECUTED_SECONDS = 3.5
 the server counts from when the request arrives."""
 SLOW = 3  # after so many attempts in a row that took too long to read, Progressing says that the API server is slow
 READING = "Reading what the checks ask about"  # what Progressing says until all that is watched has been read once
+STAGES = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}
+"""The phases in which something is under way, each with the stage whose checks it waits for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,14 +71,8 @@ class Operand(read.Strict):
     @functools.cached_property
     def plural(self) -> str:
         """Resource and group as kubectl spells them."""
-        if self.kind == "StaticPods":
-            return f"{(self.resource or '').lower()}s.operator.openshift.io"
-        return {
-            "Deployment": "deployments.apps",
-            "StatefulSet": "statefulsets.apps",
-            "PodDisruptionBudget": "poddisruptionbudgets.policy",
-            "IngressController": "ingresscontrollers.operator.openshift.io",
-        }[self.kind]
+        group = {"Deployment": "apps", "StatefulSet": "apps", "PodDisruptionBudget": "policy"}.get(self.kind)
+        return f"{(self.resource or self.kind).lower()}s.{group or 'operator.openshift.io'}"
 
     @functools.cached_property
     def key(self) -> str:
@@ -90,8 +84,7 @@ class Operand(read.Strict):
         """The command that shows it."""
         if self.namespace:
             return shell.command("oc -n {} get {} {}", self.namespace, self.plural, self.name)
-        command = shell.command("oc get {} {}", self.plural, self.name)
-        return f"{command} -o yaml" if self.kind == "StaticPods" else command
+        return shell.command("oc get {} {} -o yaml", self.plural, self.name)
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:

@@ -54,8 +54,6 @@ CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "Cust
 MACHINES = Resource("machine.openshift.io", "v1beta1", "machines", "Machine", namespaced=True)
 HOSTS = Resource("metal3.io", "v1alpha1", "baremetalhosts", "BareMetalHost", namespaced=True)
 
-CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
-WORKER_LABEL = "node-role.kubernetes.io/worker"
 # A page of them: memory that decoding a page takes is not all given back (`make bench`, 2,000 workers).
 _WHOLE_NODES = 40
 
@@ -115,6 +113,9 @@ def _one(resource: Resource, name: str, **more: Any) -> Selection:
     return Selection(resource, namespace=namespace or None, name=name, **more)
 
 
+_aside = functools.partial(Source, live=False)  # no evidence of a change: not read live before it
+
+
 class Sources:
     """Every source of a field of `Facts`, in the order in which they are read."""
 
@@ -126,13 +127,13 @@ class Sources:
     native_controller = Source(Selection(OPERATOR_CONFIGS, name="cluster"), parse.native_controller, Watched.ALWAYS)
     native_lease = Source(_one(LEASES, "openshift-config-operator/config-operator-lock"), parse.lease, Watched.NEVER)
     """Is the native controller's process alive? Its conditions outlive it. Read now and then, and before a change."""
-    installed = Source(Selection(CRDS, name=INFRASTRUCTURES.label), parse.installed, Watched.NEVER, live=False)
+    installed = _aside(Selection(CRDS, name=INFRASTRUCTURES.label), parse.installed, Watched.NEVER)
 
     cluster_version = Source(Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version)
     cluster_operators = Source(Selection(CLUSTER_OPERATORS), parse.cluster_operator)
-    control_plane_nodes = Source(Selection(NODES, label_selector=CONTROL_PLANE_LABEL), nodes.node)
+    control_plane_nodes = Source(Selection(NODES, label_selector=nodes.CONTROL_PLANE_LABEL), nodes.node)
     other_nodes = Source(
-        Selection(NODES, label_selector=f"!{CONTROL_PLANE_LABEL}", metadata_only=True), nodes.other_node
+        Selection(NODES, label_selector=f"!{nodes.CONTROL_PLANE_LABEL}", metadata_only=True), nodes.other_node
     )
     scheduler = Source(Selection(SCHEDULERS, name="cluster"), parse.scheduler)
     etcd_endpoints = Source(_one(CONFIG_MAPS, "openshift-etcd/etcd-endpoints"), parse.etcd_endpoints)
@@ -140,7 +141,7 @@ class Sources:
     etcd_lease = Source(_one(LEASES, "openshift-etcd-operator/openshift-cluster-etcd-operator-lock"), parse.lease)
     machine_config_pools = Source(Selection(POOLS), objects.machine_config_pool)
     workers = Source(
-        Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
+        Selection(NODES, label_selector=f"{nodes.WORKER_LABEL},!{nodes.CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
         nodes.worker,
         asked_by=CheckName.ELIGIBLE_WORKERS,
         enough=_enough_workers,
@@ -156,26 +157,19 @@ class Sources:
     )
 
     # What convergence and advisories look at besides.
-    controller_config = Source(
-        Selection(CONTROLLER_CONFIGS, name="machine-config-controller"), objects.controller_config, live=False
-    )
+    controller_config = _aside(_one(CONTROLLER_CONFIGS, "machine-config-controller"), objects.controller_config)
     ingress_controller = Source(
         _one(INGRESS_CONTROLLERS, "openshift-ingress-operator/default"),
         objects.ingress_controller,
         live=CheckName.ROUTER_SURVIVES_DRAINS,
     )
-    dnsmasq = Source(
-        _one(MACHINE_CONFIGS, "50-master-dnsmasq-configuration", metadata_only=True), parse.present, live=False
-    )
-    lifecycle_agent = Source(
-        Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True), parse.present, live=False
-    )
-    leader_leases = Source(Selection(LEASES), parse.lease, Watched.NEVER, live=False)
-    acceptances = Source(
+    dnsmasq = _aside(_one(MACHINE_CONFIGS, "50-master-dnsmasq-configuration", metadata_only=True), parse.present)
+    lifecycle_agent = _aside(_one(IMAGE_BASED_UPGRADES, "upgrade", metadata_only=True, optional=True), parse.present)
+    leader_leases = _aside(Selection(LEASES), parse.lease, Watched.NEVER)
+    acceptances = _aside(
         Selection(CONFIG_MAPS, namespace=vocabulary.DEFAULT_NAMESPACE, name=vocabulary.ACCEPTED_CHECKS),
         parse.acceptances,
         Watched.CONVERGENCE,
-        live=False,
     )
 
 
@@ -235,7 +229,7 @@ def watched(transitions: load.Transitions) -> tuple[Source, ...]:
     return (*(source for source in _REQUEST if source.asked_by in {None, *asked}), *operands(transitions))
 
 
-_operand = functools.partial(Source, live=False, operand=True)
+_operand = functools.partial(_aside, operand=True)
 _REDUCERS = {
     "Deployment": objects.workload,
     "StatefulSet": objects.workload,

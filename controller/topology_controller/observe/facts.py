@@ -11,13 +11,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from topology_api import shape
 from topology_api.vocabulary import Topology
 
 from .fields import NOT_READ, Condition, Conditions, Kind, Unobserved
-from .nodes import Host, Machine, Node, OtherNode, Taint, Toleration
+from .nodes import CONTROL_PLANE_LABEL, MASTER_LABEL, WORKER_LABEL, Host, Machine, Node, OtherNode, Taint, Toleration
 from .operands import (
     ControllerConfig,
     DisruptionBudget,
@@ -63,6 +64,9 @@ FeatureGates: TypeAlias = tuple[tuple[str, bool], ...]
 """FeatureGate `cluster`: versions of the payload and whether MutableTopology is enabled for each."""
 UNSAFE_SCALING = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 """Key of `spec.unsupportedConfigOverrides` of Etcd `cluster`, which the etcd operator reads."""
+LEASE_GRACE = timedelta(seconds=30)
+USUAL_LEASE, SINGLE_NODE_LEASE = 137, 270
+"""Seconds that an operator chose when it started, elsewhere and on one node (library-go pkg/config/leaderelection)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,11 @@ class Lease:
     moving: bool = False  # a watch saw it renewed within its own duration
     silent: bool = False  # nothing was seen of its holder for the grace that it has (`decide.applicability`)
     taken: bool = False  # its holder has changed within that time
+
+    @property
+    def lasting(self) -> timedelta:
+        """How long after its last renewal it counts as held."""
+        return timedelta(seconds=self.duration_seconds or 0) + LEASE_GRACE
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,9 @@ HOST_ANNOTATION = "metal3.io/BareMetalHost"
 HOOK = "EtcdQuorumOperator"
 _HOOK_OWNER = "clusteroperator/etcd"
 _LONGEST_WORD = 64
-_ROLE = "node-role.kubernetes.io/"
+CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
+MASTER_LABEL = "node-role.kubernetes.io/master"
+WORKER_LABEL = "node-role.kubernetes.io/worker"
 _OBSERVED_TOPOLOGY = "machineconfiguration.openshift.io/controlPlaneTopology"
 # One object for each word, however many nodes say it.
 _PRESSURES = {word: word for word in ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")}
@@ -138,7 +140,7 @@ def node(raw: Raw) -> Node:
         raw,
         labels,
         master=_master(labels),
-        worker=f"{_ROLE}worker" in labels,
+        worker=WORKER_LABEL in labels,
         kubelet_version=_word(raw, "status.nodeInfo.kubeletVersion") or None,
         cpus=quantities.parse(capacity.get("cpu")),
         memory=quantities.parse(capacity.get("memory")),
@@ -184,7 +186,7 @@ def _states(raw: Raw) -> tuple[str, tuple[str, ...]]:
 
 
 def _master(labels: Raw) -> bool | None:
-    return None if labels.get(f"{_ROLE}master") else f"{_ROLE}master" in labels
+    return None if labels.get(MASTER_LABEL) else MASTER_LABEL in labels
 
 
 @functools.lru_cache(maxsize=1024)
@@ -215,7 +217,8 @@ def _annotation(raw: Raw, name: str) -> str | None:
 def other_node(raw: Raw) -> OtherNode:
     """Node (v1) without the label control-plane, from its metadata alone."""
     labels = fields.mapping(raw, "metadata.labels")
-    return OtherNode(fields.text(raw, "metadata.name") or "", _master(labels), f"{_ROLE}arbiter" in labels)
+    name, arbiter = fields.text(raw, "metadata.name") or "", "node-role.kubernetes.io/arbiter" in labels
+    return OtherNode(name, _master(labels), arbiter)
 
 
 def machine(raw: Raw) -> Machine:

@@ -24,7 +24,6 @@ _NATIVE_CONDITION = "TopologyTransitionController"
 _GATE = "MutableTopology"
 _CHECKS = frozenset(vocabulary.CheckName)
 _LONGEST_WORD = 64
-_INFRASTRUCTURE = "infrastructures.config.openshift.io/cluster"
 _ETCD = "etcds.operator.openshift.io/cluster"
 # Where `status.platformStatus` has the load balancer of a platform that may manage one itself: openshift/api
 # config/v1/types_infrastructure.go (release-4.20 to main).
@@ -71,7 +70,7 @@ def _load_balancer(raw: Raw) -> facts.Fact[facts.LoadBalancer]:
     try:
         type_, addresses = _managed(raw)
     except fields.Malformed as error:
-        return fields.malformed(_INFRASTRUCTURE, error)
+        return fields.malformed(record.WHAT, error)
     return facts.LoadBalancer(
         type_, addresses, _host(status.get("apiServerURL")), _host(status.get("apiServerInternalURI"))
     )
@@ -144,12 +143,11 @@ def cluster_operator(raw: Raw) -> facts.ClusterOperator:
         for type_, status, reason, _ in fields.conditions(raw)
         if type_ in {"Available", "Progressing", "Degraded"}
     ]
-    # A type stands there once: the API keeps conditions as a map.
-    entries = {item.get("type"): item for item in fields.items(raw, "status.conditions")}
+    progressing = fields.condition(raw, "Progressing")
     return facts.ClusterOperator(
         name=fields.text(raw, "metadata.name") or "",
         conditions=facts.Conditions(kept),
-        settled_time=fields.time(entries.get("Progressing", {}).get("lastTransitionTime"), "lastTransitionTime"),
+        settled_time=fields.time(progressing.get("lastTransitionTime"), "lastTransitionTime"),
     )
 
 

@@ -21,7 +21,7 @@ from . import fields
 if TYPE_CHECKING:
     from datetime import datetime
 
-_WHAT = "infrastructures.config.openshift.io/cluster"
+WHAT = "infrastructures.config.openshift.io/cluster"
 _PHASES = frozenset(vocabulary.Phase)
 # What values of our enumerations look like; anything else in their place is no value of a newer version.
 _WORD = re.compile(r"[A-Z][A-Za-z]{0,63}")
@@ -122,7 +122,7 @@ def record(raw: Any, aside: frozenset[str] = _ASIDE) -> TopologyTransition | fie
         return record({**raw, "checks": kept}, aside)
     if aside.intersection(first[:1]):
         return record({name: value for name, value in raw.items() if name != first[0]}, aside)
-    return fields.Unobserved(_WHAT, ".".join(map(str, ("status.topologyTransition", *first))))
+    return fields.Unobserved(WHAT, ".".join(map(str, ("status.topologyTransition", *first))))
 
 
 def copy(extension: object) -> RecordCopy | None:
@@ -157,4 +157,4 @@ def _newer(raw: object) -> Newer | None:
     names = (raw.get("name"), target.get("controlPlane") if isinstance(target, dict) else None)
     name, control_plane = (value if isinstance(value, str) and len(value) <= 64 else None for value in names)
     why = f"status.topologyTransition.phase is {phase}, which this version does not know"
-    return Newer(_WHAT, why, phase=phase, name=name, target=control_plane)
+    return Newer(WHAT, why, phase=phase, name=name, target=control_plane)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from . import members
 
 _LOG = logging.getLogger(__name__)
-_LEASE_GRACE = 30.0
-_ABOUT_ETCD = (catalog.Sources.etcd_endpoints, catalog.Sources.etcd)
 
 
 @dataclass(slots=True)
@@ -272,7 +270,7 @@ class Watches:
         self._news.set()
         if self._unseen_since is None and not source.beside and not self._answered:
             self._unseen_since = asyncio.get_running_loop().time()
-        if self._etcd is not None and source in _ABOUT_ETCD:
+        if self._etcd is not None and source in {catalog.Sources.etcd_endpoints, catalog.Sources.etcd}:
             self._etcd.nudge()
         watch = self._watches.get(source.key)
         error = None if watch is None else watch.reflector.error
@@ -322,7 +320,7 @@ class Watches:
         if isinstance(lease, facts.Unobserved):
             return lease
         now = asyncio.get_running_loop().time()
-        lasting = (lease.duration_seconds or 0) + _LEASE_GRACE
+        lasting = lease.lasting.total_seconds()
         if self._lease_seen != lease.renew_time:
             if self._lease_seen is not None:
                 self._lease_moved = now

@@ -26,7 +26,7 @@ from topology_api.vocabulary import EXTERNAL, CheckName, CheckStatus, Phase, Rea
 
 from .. import bindata
 from ..checks import etcd, machines
-from ..decide.state import Decision
+from ..decide.state import STAGES, Decision
 from ..kube import transport
 from ..observe import facts
 
@@ -67,12 +67,9 @@ CONTROLLER: Final = "topology"  # the one controller and its one queue
 CODES: Final = frozenset(str(status.value) for status in http.HTTPStatus) | {ERROR, OTHER}
 ETCD_CODES: Final = frozenset({"200", "401", "403", "503", ERROR, OTHER})
 _TWO: Final = 2
-_STAGE = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}
-TIMED: Final = tuple(_STAGE)
-"""Phases whose length says something: in the others nothing is under way."""
 _VALUES: Final[dict[str, frozenset[str]]] = {
     "phases": frozenset(Phase),
-    "timed phases": frozenset(TIMED),
+    "timed phases": frozenset(STAGES),
     "checks": frozenset(CheckName),
     "stages": frozenset(Stage),
     "statuses": frozenset(CheckStatus),
@@ -153,7 +150,7 @@ def drawn(decision: Decision, known: facts.Facts, observed: TopologyTransition |
 
 
 def _of_transition(decision: Decision, observed: TopologyTransition | None) -> dict[str, tuple[Series, ...]]:
-    stage = _STAGE.get(decision.phase)
+    stage = STAGES.get(decision.phase)
     # The decision that completes a transition still carries the answers that it rests on: they are of the stage before.
     answers = {} if stage is None else {answer.name: answer.status for answer in decision.results}
     met = sum(status is CheckStatus.MET for status in answers.values())
@@ -212,7 +209,7 @@ def _members(known: facts.Facts) -> Iterator[Series]:
 
 def two_voters(decision: Decision, known: facts.Facts) -> bool | None:
     """Has etcd exactly two voters, with a single node or a transition under way? None while that is not known."""
-    under_way = decision.watch and decision.phase in TIMED
+    under_way = decision.watch and decision.phase in STAGES
     if not (known.single_node or under_way) or decision.disabled or known.disturbed:
         return None
     if known.control_plane_nodes is facts.NOT_READ:

@@ -23,7 +23,7 @@ from topology_api.vocabulary import CheckName, Phase
 
 from .._version import __version__
 from ..decide import records
-from ..decide.state import Decision
+from ..decide.state import STAGES, Decision
 from ..definitions import load
 from ..kube import transport
 from ..observe import facts
@@ -53,8 +53,10 @@ class Metrics:
         self._clock = clock
         self._next: tuple[Decision, facts.Facts] | None = None
         self._drawn: Mapping[str, tuple[Series, ...]] = families.SILENT
-        self._activity: Mapping[str, float] = {}
-        self._ends: dict[str, Callable[[], float | None]] = {}
+        self.activity: Mapping[str, float] = {}
+        """When each open watch last showed a sign of life: Unix time by what it fills, 0 for never."""
+        self.ends: dict[str, Callable[[], float | None]] = {}
+        """How to learn when the token of a kubeconfig (TARGET or LEASE) ends: Unix time, None for not known."""
         self._since: float | None = None
         self._two_since: float | None = None
         self._waiting = 0
@@ -119,14 +121,6 @@ class Metrics:
         """Count a request to a member of etcd, likewise."""
         self._etcd.labels(families.bounded(_code(code), families.ETCD_CODES)).inc()
 
-    def expires(self, kubeconfig: str, read: Callable[[], float | None]) -> None:
-        """Set how to learn when the token of a kubeconfig (TARGET or LEASE) ends: Unix time, None for not known."""
-        self._ends[kubeconfig] = read
-
-    def watches(self, activity: Mapping[str, float]) -> None:
-        """Set when each open watch last showed a sign of life: Unix time by what it fills, 0 for never."""
-        self._activity = activity
-
     def depth(self, waiting: int) -> None:
         """Set how many deliveries wait."""
         self._waiting = waiting
@@ -155,7 +149,7 @@ class Metrics:
             (decision, known), self._next = self._next, None
             self._drawn = families.drawn(decision, known, self._counts.seen)
         lasting = 0.0 if self._since is None else max(0.0, self._clock() - self._since)
-        ends = ((kubeconfig, read()) for kubeconfig, read in self._ends.items())
+        ends = ((kubeconfig, read()) for kubeconfig, read in self.ends.items())
         python = ".".join(str(part) for part in sys.version_info[:3])
         alone = {
             "controller_runtime_active_workers": 0.0 if self._since is None else 1.0,
@@ -167,7 +161,7 @@ class Metrics:
         return {
             **self._drawn,
             **{name: (((CONTROLLER,), value),) for name, value in alone.items()},
-            "topology_watch_last_activity_timestamp_seconds": [((of,), seen) for of, seen in self._activity.items()],
+            "topology_watch_last_activity_timestamp_seconds": [((of,), seen) for of, seen in self.activity.items()],
             "topology_credential_expiry_timestamp_seconds": [((of,), end) for of, end in ends if end is not None],
             "topology_operator_build_info": (((__version__, python), 1.0),),
             "leader_election_master_status": (((self._lease,), float(self.leads)),),
@@ -213,7 +207,7 @@ class Counts:
         for counter, known in self._entered.values():
             for route in sorted(known, key=lambda route: (route[1] == OTHER, route)):
                 counter.labels(*route)
-        for phase in families.TIMED:
+        for phase in STAGES:
             self._durations.labels(phase.value)
 
     def changed(
@@ -250,7 +244,7 @@ class Counts:
             self._count(before, after, desired)
 
     def _ended(self, before: TopologyTransition | None, now: datetime) -> None:
-        if before is None or before.phase not in families.TIMED or before.phase_transition_time is None:
+        if before is None or before.phase not in STAGES or before.phase_transition_time is None:
             return
         lasted = (now - before.phase_transition_time).total_seconds()
         self._durations.labels(before.phase.value).observe(max(0.0, lasted))

@@ -19,8 +19,6 @@ from ..definitions import model
 from ..definitions import operands as matrices
 from ..observe import facts
 
-_NO_NODES = "There are no nodes with label node-role.kubernetes.io/control-plane"
-
 Time: TypeAlias = Annotated[str, "date-time"]
 
 
@@ -32,19 +30,17 @@ class Pair(TypedDict):
 
 
 class Said(TypedDict):
-    """A reason and a message of a condition."""
+    """A reason and a message, as a condition has them."""
 
     reason: str
     message: str
 
 
-class Condition(TypedDict):
+class Condition(Said):
     """A condition of ClusterOperator `topology`; `since` is None until it was written."""
 
     type: str
     status: str
-    reason: str
-    message: str
     since: Time | None
 
 
@@ -134,12 +130,10 @@ class Advisory(TypedDict):
     command: str
 
 
-class Accepted(TypedDict):
+class Accepted(Said):
     """A check that the transition does not wait for: its message then, why it was accepted, and since when."""
 
     name: str
-    message: str
-    reason: str
     since: Time
 
 
@@ -293,7 +287,7 @@ def nodes(known: facts.Facts, results: Iterable[CheckResult], *, leads: bool) ->
     # A candidate that lacks the label control-plane is no Node fact: only its name and why are known.
     items += [_node(finding, "Unknown") for finding in findings.values()]
     items.sort(key=lambda item: item["name"])
-    return {"items": items, "said": "" if items else _NO_NODES}
+    return {"items": items, "said": "" if items else f"There are no nodes with label {facts.CONTROL_PLANE_LABEL}"}
 
 
 def _node(finding: Finding, ready: str) -> Node:

@@ -20,17 +20,12 @@ from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemRe
 
 from ..checks.result import CheckResult
 from ..decide import assessment, problems, records
-from ..decide.state import Decision
+from ..decide.state import STAGES, Decision
 from ..definitions import load, model
 from ..observe import facts
 from . import clusteroperator, state
 
-_STAGES = {
-    Phase.PENDING: Stage.PREFLIGHT,
-    Phase.ADMITTING: Stage.PREFLIGHT,
-    Phase.CONVERGING: Stage.CONVERGENCE,
-    Phase.COMPLETED: Stage.CONVERGENCE,
-}
+_STAGES = {**STAGES, Phase.COMPLETED: Stage.CONVERGENCE}  # what has completed shows what it was completed by
 RUNBOOKS = {
     ProblemReason.STUCK: "TopologyTransitionStuck",
     ProblemReason.BLOCKED: "TopologyTransitionBlocked",
@@ -66,12 +61,8 @@ class Latest:
         self.snapshot: Snapshot | None = None
         self.number = 0
         self._changed = asyncio.Event()
-        self.look_again: Callable[[], None] | None = None  # what the loop does for `wanted`, while this process decides
-
-    def wanted(self) -> None:
-        """Say that a reader looks. Call it as often as you like: the loop bounds the price."""
-        if self.look_again is not None:
-            self.look_again()
+        self.wanted: Callable[[], None] = lambda: None
+        """What to call when a reader looks, as often as you like: the loop, which sets it, bounds the price."""
 
     def set(self, decision: Decision, known: facts.Facts) -> None:
         """Show this decision from now on."""
@@ -83,7 +74,7 @@ class Latest:
 
     def clear(self) -> None:
         """Show nothing: this process does not decide any more."""
-        self.look_again = None
+        self.wanted = lambda: None
         self._show(None)
 
     async def changed(self, after: int) -> int:

@@ -190,7 +190,7 @@ def scrape(metrics: measuring.Metrics, *last_activities: Callable[[], dict[str, 
     """Return /metrics; each of `last_activities` returns the Unix time of the last sign of life of some watches."""
 
     async def show(_: web.Request) -> web.Response:
-        metrics.watches({name: seen for last_activity in last_activities for name, seen in last_activity().items()})
+        metrics.activity = {name: seen for last_activity in last_activities for name, seen in last_activity().items()}
         return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return (web.get("/metrics", show),)

@@ -1,21 +1,22 @@
 """TLS of the server: the serving certificate, the client CA and the TLS profile, and a context made of the three.
 
-The profiles are those of openshift/api (config/v1/types_tlssecurityprofile.go), whose ciphers have OpenSSL's names
-already. A context in use is never changed: `server` takes the newest for each new connection. What cannot be used is
-logged once, and the last good one stays in use. Until the objects were read, the strictest holds: TLS 1.3, and no
-client certificate counts.
+The profiles (bindata/tls-profiles.json) are those of openshift/api (config/v1/types_tlssecurityprofile.go), whose
+ciphers have OpenSSL's names already. A context in use is never changed: `server` takes the newest for each new
+connection. What cannot be used is logged once, and the last good one stays in use. Until the objects were read, the
+strictest holds: TLS 1.3, and no client certificate counts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import ssl
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .. import mounted
+from .. import bindata, mounted
 from ..kube import reflector
 from ..kube import resource as resources
 
@@ -39,19 +40,6 @@ _VERSIONS = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
-_INTERMEDIATE_CIPHERS = (
-    "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
-    "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
-    "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
-    "DHE-RSA-AES128-GCM-SHA256", "DHE-RSA-AES256-GCM-SHA384",
-)  # fmt: skip
-_OLD_CIPHERS = (
-    *_INTERMEDIATE_CIPHERS, "DHE-RSA-CHACHA20-POLY1305",
-    "ECDHE-ECDSA-AES128-SHA256", "ECDHE-RSA-AES128-SHA256", "ECDHE-ECDSA-AES128-SHA", "ECDHE-RSA-AES128-SHA",
-    "ECDHE-ECDSA-AES256-SHA384", "ECDHE-RSA-AES256-SHA384", "ECDHE-ECDSA-AES256-SHA", "ECDHE-RSA-AES256-SHA",
-    "DHE-RSA-AES128-SHA256", "DHE-RSA-AES256-SHA256", "AES128-GCM-SHA256", "AES256-GCM-SHA384",
-    "AES128-SHA256", "AES256-SHA256", "AES128-SHA", "AES256-SHA", "DES-CBC3-SHA",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +51,11 @@ class Profile:
     ciphers: tuple[str, ...] = ()
 
 
-OLD = Profile("Old", ssl.TLSVersion.TLSv1, _OLD_CIPHERS)
-INTERMEDIATE = Profile("Intermediate", ssl.TLSVersion.TLSv1_2, _INTERMEDIATE_CIPHERS)
-MODERN = Profile("Modern", ssl.TLSVersion.TLSv1_3)
-_NAMED = {profile.name: profile for profile in (OLD, INTERMEDIATE, MODERN)}
+_NAMED = {
+    name: Profile(name, _VERSIONS[row["minTLSVersion"]], tuple(row["ciphers"]))
+    for name, row in json.loads((bindata.root() / "tls-profiles.json").read_text(encoding="utf-8")).items()
+}
+OLD, INTERMEDIATE, MODERN = (_NAMED[name] for name in ("Old", "Intermediate", "Modern"))
 
 
 def wanted(raw: dict[str, Any]) -> Profile:

@@ -313,7 +313,7 @@ def worst(definition: Any) -> metrics.Metrics:
     assert decision.phase is Phase.CONVERGING
     assert len(decision.results) == len(definition.convergence.checks)
     found.decided(decision, known)
-    found.watches(dict.fromkeys(RESOURCES, 1.7e9))
+    found.activity = dict.fromkeys(RESOURCES, 1.7e9)
     return found
 
 

@@ -41,7 +41,7 @@ class House:
     def pin(self, known: facts.Facts, now: datetime = worlds.NOW) -> None:
         """Let the loop have decided from these facts."""
         self.watches.facts = known
-        self.latest.look_again = self._look_again
+        self.latest.wanted = self._look_again
         self.latest.set(worlds.decide(known, now=now), known)
 
     def _look_again(self) -> None:
