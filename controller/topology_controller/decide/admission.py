@@ -203,8 +203,9 @@ def _holding(context: Context) -> bool:
 
 def _stands(context: Context, record: TopologyTransition) -> bool:
     """Is this record left alone while it is held? Unless it is our own admission, which goes back to Pending."""
-    other = record.phase is Phase.ADMITTING and record.attempt != context.leader.attempt
-    return record.phase is Phase.PENDING or other
+    return record.phase is Phase.PENDING or (
+        record.phase is Phase.ADMITTING and record.attempt != context.leader.attempt
+    )
 
 
 def _attempt(context: Context, definition: model.Definition) -> str:

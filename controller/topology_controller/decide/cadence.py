@@ -86,6 +86,11 @@ def stands(record: TopologyTransition | None, stored: TopologyTransition | None)
     return record == stored or _untimed(record) == _untimed(stored)
 
 
+def is_done(decision: Decision, stored: TopologyTransition | None) -> bool:
+    """Is nothing left to write, now or once everything was read live?"""
+    return stands(decision.record, stored) and Step.GATHER not in decision.steps
+
+
 def pause(leader: LeaderState) -> timedelta:
     """How long after an admission that went back to Pending the next one may begin: each is two writes."""
     return bounds(leader)[0]

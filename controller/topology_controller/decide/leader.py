@@ -43,8 +43,7 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
         leader = dataclasses.replace(_shifted(leader, by), steady_since=now)
     here = records.stored(known.infrastructure)
     if here is not None and here.phase is Phase.ADMITTING and leader.attempt not in {None, here.attempt}:
-        # Another operator admits, by a Lease that was deleted or one of its own: who wrote last goes on. To answer with
-        # a new attempt at once would be answered, too.
+        # Another operator admits, by a Lease that was deleted or by its own. It would answer an answer at once, too.
         leader = dataclasses.replace(leader, attempt=None, hold_until=now + cadence.pause(leader))
     unread, unreported = [isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator)]
     blind = not watching or bool(known.disturbed) or unread or unreported
@@ -103,7 +102,7 @@ def decided(
         fell_back = None
     # They are counted in a row: an admission that has ended says nothing of the next.
     voids = () if decision.phase is Phase.PENDING else leader.voids
-    refused = "" if cadence.stands(record, stored) else leader.refused
+    refused = "" if cadence.is_done(decision, stored) else leader.refused
     leader = dataclasses.replace(leader, latest=record, answers=answers, progressed=progressed, refused=refused)
     return dataclasses.replace(leader, fell_back=fell_back, voids=voids)
 

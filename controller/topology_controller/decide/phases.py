@@ -29,7 +29,7 @@ _CANCEL = records.request(None)
 def decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
     """Decide what follows from the facts. The same arguments always give the same decision."""
     decision = _decide(known, transitions, leader, now)
-    refused = decision.watch and not cadence.stands(decision.record, records.stored(known.infrastructure))
+    refused = decision.watch and not cadence.is_done(decision, records.stored(known.infrastructure))
     if leader.refused and refused and Step.CHANGE not in decision.steps:
         decision = dataclasses.replace(decision, note=f"{decision.note}. Nothing can be recorded: {leader.refused}")
     if not leader.misconfigured:
@@ -47,7 +47,7 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
         return Decision(phase, watch=phase in STAGES, note=str(own))
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     if isinstance(infrastructure, facts.Unobserved):
-        return _without_infrastructure(known, infrastructure, copy, now - (leader.unread_since or now))
+        return _unread(known, infrastructure, copy, now - (leader.unread_since or now))
     cause = applicability.disabled(known, infrastructure)
     if isinstance(infrastructure.record, facts.Newer):
         newer = infrastructure.record
@@ -103,13 +103,10 @@ def _by_record(context: Context) -> Decision:
     return cadence.written(context, Decision(Phase.COMPLETED, kept, note=convergence.completed_note(kept)))
 
 
-def _without_infrastructure(
-    known: facts.Facts, why: facts.Unobserved, copy: RecordCopy | None, lasts: timedelta
-) -> Decision:
+def _unread(known: facts.Facts, why: facts.Unobserved, copy: RecordCopy | None, lasts: timedelta) -> Decision:
     """Infrastructure does not exist, or cannot be read, for so long. What was under way keeps upgrades blocked."""
-    # Where it is malformed the watch is well, so readiness says nothing: the conditions must. What else cannot be read
-    # for a while is no reason to change what was reported. A native controller in charge waits for operators that are
-    # not well.
+    # Where it is malformed the watch is well, so readiness says nothing: the conditions must. What else is not read for
+    # a while is no reason to change what was reported. A native controller in charge waits for operators that are ill.
     report, native = (Step.REPORT,), applicability.native_in_charge(known)
     if native and (copy is None or copy.phase not in _UNDER_WAY):
         if why.awaited:
