@@ -203,9 +203,8 @@ def _holding(context: Context) -> bool:
 
 def _stands(context: Context, record: TopologyTransition) -> bool:
     """Is this record left alone while it is held? Unless it is our own admission, which goes back to Pending."""
-    return record.phase is Phase.PENDING or (
-        record.phase is Phase.ADMITTING and record.attempt != context.leader.attempt
-    )
+    own = Phase.ADMITTING, context.leader.attempt
+    return record.phase in {Phase.PENDING, Phase.ADMITTING} and (record.phase, record.attempt) != own
 
 
 def _attempt(context: Context, definition: model.Definition) -> str:

@@ -113,13 +113,11 @@ def _unread(known: facts.Facts, why: facts.Unobserved, copy: RecordCopy | None, 
             return Decision(Phase.IDLE, note=str(why))
         message = f"{applicability.NATIVE_ACTS}. Its request cannot be read: {why}"
         return Decision(Phase.IDLE, steps=report, disabled=Cause(Reason.NATIVE_CONTROLLER_ACTIVE, message))
-    reason, blocking, until = Reason.EVIDENCE_UNREADABLE, frozenset(STAGES), "that field is put right"
+    reason, blocking, until = Reason.EVIDENCE_UNREADABLE, frozenset(STAGES), "it can be read"
     if why.missing:
         reason, blocking, until = Reason.INFRASTRUCTURE_MISSING, _UNDER_WAY, "it is there: the installer creates it"
-    elif why.kind is not facts.Kind.MALFORMED:
-        until = "it can be read"
-        if lasts < problems.UNREADABLE_BOUND:
-            return Decision(Phase.IDLE, note=str(why), look_again=(problems.UNREADABLE_BOUND - lasts).total_seconds())
+    elif why.kind is not facts.Kind.MALFORMED and lasts < problems.UNREADABLE_BOUND:
+        return Decision(Phase.IDLE, note=str(why), look_again=(problems.UNREADABLE_BOUND - lasts).total_seconds())
     cause = Cause(reason, f"{why}. Nothing is decided until {until}")
     if copy is None or copy.phase not in blocking or copy.target is None:
         return Decision(Phase.IDLE, steps=report, degraded=cause)
