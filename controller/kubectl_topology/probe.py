@@ -318,7 +318,8 @@ async def _resolved(host: str, lookup: Callable[[str], list[str]], seconds: floa
 
     threading.Thread(target=resolve, name=f"resolves {host}", daemon=True).start()
     try:
-        outcome = await asyncio.wait_for(answers.get(), seconds)
+        async with asyncio.timeout(seconds):
+            outcome = await answers.get()
     except TimeoutError:
         return Reply("Unresolved", f"no answer from the name servers of this computer within {seconds:.2g} s")
     if isinstance(outcome, Exception):

@@ -90,8 +90,10 @@ class Latest:
 
     async def news(self, within: float) -> None:
         """Wait for another view, for so many seconds at most."""
+        # Not asyncio.wait_for: up to Python 3.11 it loses a cancellation that comes together with the news.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), within)
+            async with asyncio.timeout(within):
+                await self._news.wait()
         self._news.clear()
 
 

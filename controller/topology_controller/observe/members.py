@@ -178,4 +178,5 @@ class Poll:
 
     async def _nudge_within(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._nudged.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._nudged.wait()

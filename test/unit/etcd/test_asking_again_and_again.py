@@ -110,6 +110,18 @@ async def test_stopping_ends_a_survey_and_forgets(poll, way):
     assert not is_awaited(poll)
 
 
+async def test_stopping_ends_it_together_with_a_nudge_too(poll, way):
+    for turns in range(4):
+        start(poll, way)
+        await asyncio.sleep(2)
+        poll.nudge()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            await poll.stop()
+        assert not is_awaited(poll)
+
+
 async def test_addresses_that_are_on_their_way_are_waited_for(poll, way):
     way.published = facts.NOT_READ
     start(poll, way)

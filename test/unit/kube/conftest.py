@@ -305,7 +305,8 @@ class Store:
             while True:
                 left = ends - loop.time()
                 try:
-                    item = await asyncio.wait_for(queue.get(), min(left, silence))
+                    async with asyncio.timeout(min(left, silence)):
+                        item = await queue.get()
                 except TimeoutError:
                     if left <= silence:
                         return

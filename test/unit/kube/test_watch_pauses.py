@@ -46,7 +46,8 @@ async def collect(store, seconds, timing=None, meanwhile=None):
     if meanwhile is not None:
         await meanwhile()
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(task, seconds - (loop.time() - begin))
+        async with asyncio.timeout(seconds - (loop.time() - begin)):
+            await task
     return seen
 
 

@@ -24,7 +24,8 @@ def queued():
 
 async def nothing_within(work, seconds):
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(work.get(), seconds)
+        async with asyncio.timeout(seconds):
+            await work.get()
     return True
 
 

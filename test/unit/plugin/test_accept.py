@@ -145,7 +145,8 @@ async def test_a_line_is_read_from_the_terminal_unless_it_is_stopped_first(termi
     await asyncio.sleep(0)
     assert shown.getvalue() == "Type it: "
     os.write(ours, b"RouterReplicas\n")
-    assert await asyncio.wait_for(asked, 60.0) == "RouterReplicas"
+    async with asyncio.timeout(60.0):
+        assert await asked == "RouterReplicas"
     # Whoever asks can be stopped at once.
     asked = asyncio.create_task(accept.typed("Type it: ", given, io.StringIO()))
     await asyncio.sleep(0)

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -101,8 +101,12 @@ def operator(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(watches.Watches, "first_answers", _nothing)
     run_until_complete = asyncio.run
-    # One that does not end fails its test.
-    monkeypatch.setattr(asyncio, "run", lambda main: run_until_complete(asyncio.wait_for(main, 10 * PATIENCE)))
+
+    async def ends(main: Coroutine[Any, Any, None]) -> None:
+        async with asyncio.timeout(10 * PATIENCE):
+            await main
+
+    monkeypatch.setattr(asyncio, "run", lambda main: run_until_complete(ends(main)))
 
     def run(*flags: str) -> int:
         files = {"CONFIG": configuration, "CERTIFICATES": ground.serving_pair(tmp_path / "serving")}
