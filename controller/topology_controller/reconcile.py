@@ -136,7 +136,7 @@ class Reconciler:
             missed |= watches.looked() >= _UNSEEN
             known = await self._discoverer.with_version(await self._with_definition())
             known = await self._discoverer.with_settings(await self._discoverer.with_native(known))
-            self._find(known)
+            self._learn_of_write(known)
             decision = self._decide(known, missed=missed)
             missed = False
             await self._switch_watches(known, decision)
@@ -293,7 +293,7 @@ class Reconciler:
                     self._show(known, decision)
                 # Now: when a report after it fails, nothing will differ next time.
                 queued = True
-                self._count(seen, decision)
+                self._wrote(seen, decision)
         if not queued and seen is not None:
             self._queue_events(decision, seen)
 
@@ -305,13 +305,13 @@ class Reconciler:
         desired = infrastructure.native_desired if isinstance(infrastructure, facts.Infrastructure) else None
         self._deps.metrics.observed(decision.observed, desired, self._now())
 
-    def _find(self, known: facts.Facts) -> None:
+    def _learn_of_write(self, known: facts.Facts) -> None:
         """A write of the record whose answer was lost has happened where that record is read now."""
         tried, self._tried = self._tried, None
         if tried is not None and cadence.stands(tried[1].record, records.stored(known.infrastructure)):
-            self._count(*tried)
+            self._wrote(*tried)
 
-    def _count(self, before: facts.Infrastructure, decision: Decision) -> None:
+    def _wrote(self, before: facts.Infrastructure, decision: Decision) -> None:
         """A record was written: it counts, and its events are kept."""
         self._tried = None
         if decision.record is not None:
